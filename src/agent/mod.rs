@@ -109,6 +109,8 @@ pub struct Agent {
     /// The format of results for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
+    /// True if calls are judged by `ask` where changes cannot be undone.
+    pub needs_undo: bool,
     /// The way a request is carried out.
     pub mode: Mode,
     pub rules: PolicyRules,

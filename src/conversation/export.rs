@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::message::{Call, Item, ReplyPart, ToolCall};
+use super::message::{Call, Handle, Item, ReplyPart, ToolCall};
 use super::session::{Session, SessionError};
 
 /// A form.
@@ -37,6 +37,8 @@ pub struct Exported {
     pub system: String,
     /// The messages as they were recorded.
     pub items: Vec<Item>,
+    /// Their numbers, by which undos and forks name them.
+    pub numbers: Vec<u64>,
     pub usage: super::message::Usage,
     pub cost_usd: Option<f64>,
     /// The conversations of its helpers.
@@ -50,16 +52,16 @@ impl Exported {
     /// Its log cannot be read.
     pub fn read(session: &Session, helpers: Vec<Self>) -> Result<Self, SessionError> {
         let about = session.describe();
-        let items = session.originals()?;
-        let title = items.iter().find_map(Item::said_by_person).unwrap_or_default().trim();
+        let (numbers, items) = session.originals_with_numbers()?;
         Ok(Self {
             id: session.id().to_owned(),
-            title: crate::base::text::one_line(title, 80),
+            title: session.title().to_owned(),
             agent: about.agent.to_owned(),
             model: about.model.to_owned(),
             created_at: session.started_at().to_string(),
             system: session.system().map(|prompt| prompt.text.clone()).unwrap_or_default(),
             items,
+            numbers,
             usage: session.usage(),
             cost_usd: session.cost_usd(),
             helpers,
@@ -81,7 +83,7 @@ impl Exported {
 /// A piece of a conversation as a person reads it.
 enum ExportedPiece<'a> {
     /// Who speaks from here on.
-    Heading(&'static str),
+    Heading(Cow<'static, str>),
     Text(Cow<'a, str>),
     /// A call with its result.
     Call(&'a Call),
@@ -91,20 +93,25 @@ impl Exported {
     /// What a person reads of it, in order: all but thoughts and empty texts.
     fn list_passages(&self) -> Vec<ExportedPiece<'_>> {
         let mut all = Vec::new();
-        for item in &self.items {
+        for (item, number) in self.items.iter().zip(&self.numbers) {
             match item {
                 Item::Said(said) => {
-                    all.push(ExportedPiece::Heading(if said.author.is_person() { "You" } else { "The program" }));
+                    let who = if said.author.is_person() {
+                        format!("You ({})", Handle::item(*number)).into()
+                    } else {
+                        "The program".into()
+                    };
+                    all.push(ExportedPiece::Heading(who));
                     all.extend(said.texts().map(|text| ExportedPiece::Text(text.trim().into())));
                 }
                 Item::Summary(summary) => {
                     all.extend([
-                        ExportedPiece::Heading("Summary"),
+                        ExportedPiece::Heading("Summary".into()),
                         ExportedPiece::Text(summary.text.trim().into()),
                     ]);
                 }
                 Item::Step(step) => {
-                    all.push(ExportedPiece::Heading("Agent"));
+                    all.push(ExportedPiece::Heading("Agent".into()));
                     all.extend(step.parts.iter().filter_map(|part| match part {
                         ReplyPart::Text { text, .. } => Some(ExportedPiece::Text(text.trim().into())),
                         ReplyPart::Call(call) => Some(ExportedPiece::Call(call)),

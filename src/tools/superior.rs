@@ -1,6 +1,9 @@
 //! The run that a call is part of, for a tool that begins a helper's run within it.
 
+use std::sync::Arc;
+
 use crate::conversation::event::Event;
+use crate::files::history::FileHistory;
 use crate::model::ledger::RunLedger;
 
 /// The run that calls a helper. A helper lives as long as its call.
@@ -13,6 +16,9 @@ pub trait Superior: Send + Sync {
 
     /// True if the caller, and so the helper, may change nothing (mode `explore`).
     fn only_reads(&self) -> bool;
+
+    /// The history of what the run changes in files, if it is kept.
+    fn history(&self) -> Option<Arc<FileHistory>>;
 
     /// Reports a source of outside content that the helper's report may rest on.
     fn report_taint(&self, source: &str);

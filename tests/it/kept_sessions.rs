@@ -101,3 +101,52 @@ fn a_task_needs_no_command() {
     run(&["-c"]).exits(2).stderr_has("agent --continue");
     assert_eq!(server.requests().len(), 2);
 }
+
+#[test]
+fn a_session_has_the_title_that_a_person_gives_and_is_found_by_it() {
+    let place = place();
+    let first = ids(&place).remove(1);
+    session(&place, &["rename", &first, "Retry notes"]).success();
+    session(&place, &["list"]).stdout_has("Retry notes").stdout_has("Two and two?");
+    session(&place, &["show", "retry notes"]).success().stdout_has("What do the notes say?");
+    let server = Server::always(Reply::text("Again."));
+    Run::at(&place).args(["run", "--session", "Retry notes", "More?"]).server(&server).run().success();
+    // Later turns keep it.
+    session(&place, &["list", "--size"]).stdout_has("Retry notes").stdout_has(" KiB");
+    session(&place, &["prune", "--older-than", "0d", "--keep-named"]).success();
+    let left = session(&place, &["list", "-o", "json"]).success().json();
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+    assert_eq!((&left[0]["title"], &left[0]["named"]), (&json!("Retry notes"), &json!(true)));
+    session(&place, &["rename", "Retry notes", ""]).success();
+    session(&place, &["list"]).stdout_has("What do the notes say?");
+}
+
+#[test]
+fn a_fork_goes_on_by_itself_from_before_a_message() {
+    let place = Place::new();
+    let server = Server::answering(|request, _| Reply::text(&format!("You said {}.", request.user())));
+    for task in ["one", "two", "three"] {
+        let words: &[&str] = if task == "one" { &[] } else { &["--continue"] };
+        Run::at(&place).args(["run", task]).args(words.to_vec()).server(&server).run().success();
+    }
+    let first = ids(&place).remove(0);
+    let shown = session(&place, &["show", &first]).success().stdout;
+    let heads: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("## You (")).collect();
+    let message = heads[2].trim_end_matches(')');
+    let forked = session(&place, &["fork", &first, "--at", message]).success().stdout;
+    let forked = forked.trim();
+    Run::at(&place).args(["run", "--session", forked, "four"]).server(&server).run().success();
+    let asked = server.requests().last().expect("a request").clone();
+    let said: Vec<&str> = asked
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "user")
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    assert_eq!(said, ["one", "two", "four"]);
+    session(&place, &["show", &first]).stdout_has("three");
+    session(&place, &["fork", &first, "--at", "m999"]).exits(2).stderr_has("m999 is no message of yours");
+    // A run forks as well.
+    Run::at(&place).args(["run", "--fork", &first, "five"]).server(&server).run().success();
+    assert_eq!(ids(&place).len(), 3);
+}

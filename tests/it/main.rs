@@ -77,6 +77,7 @@ mod file_names;
 mod more_tools;
 mod proxies;
 mod namespaces;
+mod map;
 mod one_after_another;
 mod command_time;
 mod command_tools;

@@ -14,6 +14,9 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 use crate::picture::Picture;
 use crate::run::{GUARD, Place, Run};
 
+/// The variable of the approval mode: `auto` is the default of the program.
+pub const APPROVAL: &str = "AGENT_SET_AGENTS__DEFAULT__APPROVAL";
+
 /// A running program and its screen.
 pub struct Terminal {
     master: Box<dyn MasterPty + Send>,
@@ -42,6 +45,8 @@ impl Terminal {
         let mut builder = CommandBuilder::new(command.get_program());
         builder.args(command.get_args());
         builder.env_clear();
+        // Most tests are about questions, which a chat asks seldom by default.
+        builder.env(APPROVAL, "ask");
         for (name, value) in command.get_envs() {
             builder.env(name, value.unwrap_or_default());
         }

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::output::Output;
+use crate::pty::APPROVAL;
 use crate::repl::start;
 use crate::reply::Reply;
 use crate::run::{Place, Run};
@@ -220,4 +221,49 @@ fn deleting_the_sessions_deletes_the_former_contents() {
     assert_eq!((mode("files"), mode(&format!("{id}.files"))), (0o700, 0o600));
     session(&place, &["delete", &id]).success();
     assert_eq!(fs::read_dir(&dir).expect("listed").count(), 0);
+}
+
+#[test]
+fn a_chat_that_can_undo_changes_files_without_a_question() {
+    if !crate::kernel::has_landlock() {
+        crate::sandbox::not_tried("there is no Landlock");
+        return;
+    }
+    let server = runs(&["echo new > made.txt", "echo more >> made.txt"]);
+    let place = workspace_with(&[]);
+    let run = || Run::at(&place).arg("chat").server(&server).env(APPROVAL, "auto");
+    let mut terminal = start(&run());
+    terminal.wait_for("Edits here unasked, /undo reverts");
+    terminal.line("make it");
+    terminal.wait_for("Done.");
+    assert_eq!(place.read("made.txt"), "new\n");
+    terminal.line("/undo");
+    terminal.wait_for("Taken back: make it");
+    assert!(!place.exists("made.txt"));
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    let mut asks = start(&run().arg("--ephemeral"));
+    asks.wait_for("It asks, as changes are not recorded");
+    asks.line("make it");
+    asks.wait_for("echo new > made.txt");
+    assert!(!place.exists("made.txt"));
+}
+
+#[test]
+fn where_changes_cannot_be_followed_a_chat_asks() {
+    if !crate::kernel::has_landlock() {
+        crate::sandbox::not_tried("there is no Landlock");
+        return;
+    }
+    let server = runs(&["echo new > made.txt"]);
+    let place = workspace_with(&[]);
+    for number in 0..40 {
+        let file = fs::File::create(place.workspace().join(format!("large{number}"))).expect("created");
+        file.set_len(15 << 20).expect("sparse");
+    }
+    let mut terminal = start(&Run::at(&place).arg("chat").server(&server).env(APPROVAL, "auto"));
+    terminal.line("make it");
+    terminal.wait_for("cannot be undone: its files have more than 512 MiB");
+    terminal.wait_for("Yes, once");
+    assert!(!place.exists("made.txt"));
 }

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::digest::hash_sha256;
-use crate::config::{AgentConfig, ApprovalMode, Config, SandboxMode};
+use crate::config::{AgentConfig, Config, SandboxMode};
 use crate::files::workspace::Workspace;
-use crate::safety::policy::{AutoFacts, choose_approval};
+use crate::safety::policy::{AutoFacts, ChosenApproval, choose_approval};
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
+
+use super::RunOptions;
 
 /// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
@@ -32,13 +34,12 @@ pub(super) fn workspace_of(
 pub(super) fn choose_mode(
     config: &Config,
     agent: &AgentConfig,
-    is_chat: bool,
+    options: &RunOptions,
     sandbox: Option<&Sandbox>,
-) -> ApprovalMode {
+) -> ChosenApproval {
     let facts = AutoFacts {
-        is_chat,
-        // What a command changed is not recorded, so it cannot be taken back exactly.
-        is_undone_exactly: false,
+        is_chat: options.chat || options.is_undoable,
+        is_undoable: options.is_undoable,
         waits_for_trust: config.waits_for_trust(),
     };
     choose_approval(agent.approval, facts, || sandbox.is_some_and(Sandbox::is_whole))
@@ -56,9 +57,26 @@ pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
     })
 }
 
+/// The sandbox of a run: the one that its options bring along, if it is the same, else a new one.
+pub(super) fn choose_sandbox(
+    agent: &AgentConfig,
+    options: &RunOptions,
+    plan: &Arc<Boundary>,
+) -> Option<Arc<Sandbox>> {
+    let given = options.walls.clone().filter(|walls| walls.plan() == plan.as_ref() && is_on(agent));
+    given.or_else(|| create_sandbox(agent, plan))
+}
+
 /// Creates the sandbox; `None` if it is off, or this system has none.
 pub(super) fn create_sandbox(agent: &AgentConfig, plan: &Arc<Boundary>) -> Option<Arc<Sandbox>> {
     is_on(agent).then(|| Arc::new(Sandbox::new(Arc::clone(plan))))
+}
+
+/// Creates the sandbox of an agent that is assembled later, to be told what it may do; `None` if there is none, or no such
+/// agent.
+pub fn create_walls(config: &Config, workspace: &Workspace, options: &RunOptions) -> Option<Arc<Sandbox>> {
+    let agent = config.agent(options.agent.as_deref()).ok()?;
+    create_sandbox(agent, &Arc::new(plan_boundary(config, agent, workspace)))
 }
 
 /// True if the commands of an agent run in a sandbox.

@@ -10,21 +10,23 @@ mod ground;
 mod layers;
 mod needs;
 mod orchestration;
+mod flow_choice;
 mod flows;
 mod models;
 mod model_check;
+mod map;
+mod options;
 mod outlook;
+mod paced;
 mod servers;
 mod sessions;
 mod task;
 mod toolbox;
 pub mod prompt_test;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Zoned;
-use serde_json::Value;
 
 use crate::agent::window::Budget;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
@@ -34,54 +36,33 @@ use crate::files::{disk, ignored};
 use crate::model::ChatModel;
 use crate::model::catalogue::{ModelCatalogue, providers};
 use crate::model::{self, RefusalMemory, Surroundings, WireLog};
-use crate::prompt::{AnswerReader, AnswerWays, Registry, Released};
+use crate::prompt::{AnswerWays, Registry, Released};
 use crate::safety::Approver;
 use crate::safety::net::Net;
 use crate::safety::policy::{self, PolicyRules};
 use crate::skills::{RunVariables, SkillCatalogue};
-use crate::tools::{self, Environment, Jobs, Kit, McpServers, SelectableName};
+use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
 
-pub use boundary::{Bounds, FREEDOM, find_confinement};
+pub use boundary::{Bounds, FREEDOM, create_walls, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
-pub use flows::FlowChoice;
+pub use flow_choice::FlowChoice;
 use ground::{AgentInputs, SharedServices};
+pub use map::{MapOutcome, MapRunner, MapTask};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
 pub use models::find_choosing_key;
+pub use options::RunOptions;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
 pub use servers::gather_servers_alone;
 pub use sessions::{
-    OpenedConversation, SessionChoice, new_run_id, open_conversation, open_store, read_conversation,
+    ForkPoint, OpenedConversation, SessionChoice, fork_session, new_run_id, open_conversation, open_store,
+    read_conversation,
 };
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;
-
-/// Choices of the user about one run. Flags that name a setting are a layer of the configuration.
-#[derive(Debug, Clone, Default)]
-pub struct RunOptions {
-    pub agent: Option<String>,
-    pub model: Option<String>,
-    /// The system prompt, `NAME[@VERSION]`.
-    pub prompt: Option<String>,
-    /// The values that prompts read as `vars.NAME`.
-    pub vars: Vec<(String, Value)>,
-    /// The flow that carries out every input.
-    pub flow: Option<FlowChoice>,
-    pub schema: Option<Value>,
-    /// The reasoning effort of the model, in place of the one in its file.
-    pub effort: Option<String>,
-    /// The file that logs requests and answers.
-    pub log_wire: Option<PathBuf>,
-    /// True if the person can reply to an answer.
-    pub chat: bool,
-    /// The reader of the answer.
-    pub output: AnswerReader,
-    /// The servers of tools of the agent before this one, which go on if the configuration names the same.
-    pub servers: Option<Arc<McpServers>>,
-}
 
 /// An assembled agent, and the parts that a front end shows.
 pub struct Services {
@@ -140,10 +121,10 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let settings = ground.settings()?;
     let shared = ground.shared.as_ref();
     let plan = Arc::new(boundary::plan_boundary(config, settings, &ground.workspace));
-    let sandbox = shared.and_then(|shared| shared.sandbox.clone());
-    let sandbox = sandbox.or_else(|| boundary::create_sandbox(settings, &plan));
+    let given = shared.and_then(|shared| shared.sandbox.clone());
+    let sandbox = given.or_else(|| boundary::choose_sandbox(settings, options, &plan));
     let workspace = &boundary::workspace_of(config, &plan, &ground.workspace, sandbox.as_ref());
-    let approval = boundary::choose_mode(config, settings, options.chat, sandbox.as_deref());
+    let approval = boundary::choose_mode(config, settings, options, sandbox.as_deref());
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
@@ -188,13 +169,13 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let mut rules = settings.permissions.rules.clone();
     rules.extend(toolbox.servers().map(servers::list_rules).unwrap_or_default());
     let rules = PolicyRules::new(&rules).map_err(SetupError::configuration)?;
-    hide_denied(&mut toolbox, options, approval, &rules, approver.as_ref());
+    hide_denied(&mut toolbox, options, approval.mode, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
     let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(wrong_schema)?;
     let (mut facts, notes) =
         facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
-    (facts.agent.approval, facts.agent.has_walls) = (approval.name(), has_walls);
+    (facts.agent.approval, facts.agent.has_walls) = (approval.mode.name(), has_walls);
     facts.session.output = options.output;
     facts.session.person = match (approver.present(), options.chat) {
         (true, true) => AnswerWays::Chat,
@@ -222,7 +203,8 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         budget,
         context: settings.context.clone(),
         tool_output: settings.tool_output,
-        approval,
+        approval: approval.mode,
+        needs_undo: approval.needs_undo,
         mode: settings.mode,
         orchestration,
         unfinished: Arc::clone(&ground.unfinished),
@@ -234,7 +216,8 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         redactor,
         schema,
     };
-    Ok(Services { agent, catalogue, warnings, bounds: boundary::create_bounds(settings, plan) })
+    let bounds = boundary::create_bounds(settings, plan);
+    Ok(Services { agent, catalogue, warnings, bounds })
 }
 
 /// Leaves out the tools whose every call would be denied. In a chat the mode can change, and the tools stay the same.

@@ -1,8 +1,9 @@
-//! A preview of a run, read only from the configuration: nothing is assembled, opened or sent.
+//! A preview of a run, read from the configuration and its walls: nothing is assembled, opened or sent.
 
-use crate::config::{ApprovalMode, Config, Mode, ModelProvider};
+use crate::config::{Config, Mode, ModelProvider};
 use crate::model::catalogue::providers;
 use crate::model::{self, Face};
+use crate::safety::policy::ChosenApproval;
 
 use super::boundary::{self, is_on};
 use super::{RunOptions, SetupError, chosen_model, keys_set, open_net};
@@ -16,7 +17,7 @@ pub struct Outlook {
     pub server: Option<String>,
     /// False if the model needs a key that is not set.
     pub is_configured: bool,
-    pub approval: ApprovalMode,
+    pub approval: ChosenApproval,
     pub mode: Mode,
     /// True if commands run in the sandbox.
     pub is_sandboxed: bool,
@@ -54,7 +55,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
         is_configured: model::is_configured(&chosen),
         model: chosen.model.filter(|_| !is_script).unwrap_or(chosen.name),
         server,
-        approval: boundary::choose_mode(config, agent, options.chat, None),
+        approval: boundary::choose_mode(config, agent, options, options.walls.as_deref()),
         mode: agent.mode,
         is_sandboxed,
         network,

@@ -20,8 +20,37 @@ pub enum SessionChoice {
     Ephemeral,
     /// The latest of this workspace.
     Latest,
-    /// One given by its id or the start of it.
+    /// One given by its id, the start of it, or its title.
     Id(String),
+    /// A copy of one.
+    Fork(ForkPoint),
+}
+
+/// The session to copy, and up to where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkPoint {
+    /// Its id, the start of it, or its title.
+    pub id: String,
+    /// The message of the person before which the copy ends (`m12`); all is copied without.
+    pub at: Option<String>,
+}
+
+/// Copies a session. Returns the id of the copy.
+///
+/// # Errors
+/// There is no such session or message, or a log cannot be read or written.
+pub fn fork_session(store: &Store, point: &ForkPoint, now: Timestamp) -> Result<String, SetupError> {
+    if let Some(message) = &point.at {
+        let (session, _) = store.read(&point.id).map_err(SetupError::session)?;
+        session.count_since(message).map_err(SetupError::usage)?;
+    }
+    let id = store.fork(&point.id, now).map_err(SetupError::session)?;
+    if let Some(message) = &point.at {
+        let (fork, _) = store.open(&id, now).map_err(SetupError::session)?;
+        let messages = fork.count_since(message).map_err(SetupError::usage)?;
+        fork.undo(messages, now).map_err(SetupError::session)?;
+    }
+    Ok(id)
 }
 
 /// The store of sessions.
@@ -73,7 +102,15 @@ pub fn read_conversation(
     agent: &Agent,
 ) -> Result<OpenedConversation, SetupError> {
     let now = Timestamp::now();
-    let Some(chosen) = choose_session(store, workspace, choice, now)? else {
+    let source = match choice {
+        SessionChoice::Fork(ForkPoint { id, at: None }) => &SessionChoice::Id(id.clone()),
+        SessionChoice::Fork(_) => {
+            let why = "--at changes a copy, so nothing can be shown of it: `agent session fork` makes one";
+            return Err(SetupError::usage(why));
+        }
+        other => other,
+    };
+    let Some(chosen) = choose_session(store, workspace, source, now)? else {
         let conversation = unsaved_conversation(agent, now);
         return Ok(OpenedConversation { conversation, note: None, warnings: Vec::new() });
     };
@@ -110,6 +147,11 @@ fn choose_session(
     match choice {
         SessionChoice::New | SessionChoice::Ephemeral => Ok(None),
         SessionChoice::Id(id) => Ok(Some(ChosenSession { id: id.clone(), note: None, left_out: Vec::new() })),
+        SessionChoice::Fork(point) => {
+            let id = fork_session(store, point, now)?;
+            let note = Some(format!("A copy of {} goes on (session {id}).", text::make_visible(&point.id)));
+            Ok(Some(ChosenSession { id, note, left_out: Vec::new() }))
+        }
         SessionChoice::Latest => {
             let (latest, left_out) = store.latest(workspace.root(), now).map_err(SetupError::from_failure)?;
             let left_out: Vec<String> = left_out.iter().map(|error| format!("left out: {error}")).collect();

@@ -237,19 +237,19 @@ impl CallServices<'_> {
         let (by, jobs_run) =
             (ChangingCall { item: slot.0, call: call.name.clone() }, self.agent.jobs.are_running());
         let begun = tokio::task::spawn_blocking(move || history.begin_call(by, jobs_run)).await;
-        let (change, why_not) = begun.ok()?;
-        self.warn_of_history(why_not);
-        Some(change)
+        self.warn_of_history();
+        begun.ok()
     }
 
     /// Has it note what the call changed.
     async fn end_change(&self, change: RunningChange) {
-        let ended = tokio::task::spawn_blocking(move || change.end()).await;
-        self.warn_of_history(ended.ok().and_then(Result::err));
+        let _ = tokio::task::spawn_blocking(move || change.end()).await;
+        self.warn_of_history();
     }
 
-    fn warn_of_history(&self, why_not: Option<String>) {
-        if let Some(message) = why_not {
+    /// Says once that changes cannot be undone, if that is so.
+    fn warn_of_history(&self) {
+        if let Some(message) = self.shared.history.as_ref().and_then(|history| history.take_warning()) {
             self.emitter.notify(EventKind::Warning { message });
         }
     }

@@ -13,6 +13,7 @@ use crate::tools::PROPOSE_PLAN;
 
 use super::end::{CallEnd, CallFailure};
 use super::prepare::{CallPlan, PreparedCall};
+use super::superior::TrustState;
 
 /// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,10 @@ impl<'t> Turn<'t> {
     where
         't: 'c,
     {
+        let is_allowed = prepared.plan.as_ref().is_ok_and(|plan| plan.verdict == Verdict::Allow(Grounds::Mode));
+        if is_allowed && self.loses_changes().await {
+            prepared.judge_again(self.agent, TrustState { loses_changes: true, ..self.trust() });
+        }
         let Ok(plan) = &prepared.plan else { return Ok(None) };
         let run = RunAsked { enclosure: plan.enclosure, may_edit: true };
         let decision = match self.decide(prepared, &plan.verdict, run).await? {
@@ -56,6 +61,19 @@ impl<'t> Turn<'t> {
             PermissionDecision::Refuse(end, why) => Some((end, why)),
             PermissionDecision::Run | PermissionDecision::Edit(_) => None,
         })
+    }
+
+    /// True if what calls change cannot be undone, and the approval mode rests on that.
+    pub(super) async fn loses_changes(&self) -> bool {
+        if !self.agent.needs_undo {
+            return false;
+        }
+        let Some(history) = self.find_history() else { return true };
+        // The first look at a large workspace takes seconds.
+        let looked = tokio::task::spawn_blocking(move || (history.is_followed(), history.take_warning())).await;
+        let (is_followed, warning) = looked.unwrap_or_default();
+        self.run.emitter.warn(warning);
+        !is_followed
     }
 
     /// Decides on a call by a verdict, its own or that on another run of it, and asks the person if the verdict says

@@ -10,6 +10,7 @@ use crate::agent::live_calls::CallSlot;
 use crate::agent::{Agent, ToolEntry, ToolTerms};
 use crate::base::json;
 use crate::base::present;
+use crate::config::ApprovalMode;
 use crate::conversation::message::ToolCall;
 use crate::safety::net;
 use crate::safety::policy::{self, Configured, Grounds, Invocation, ProposedCall, Verdict};
@@ -104,6 +105,13 @@ impl<'a> PreparedCall<'a> {
             Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
         };
         Self { call, slot, start, arguments, variables: Vec::new(), edited: None, time_limit: None, plan }
+    }
+
+    /// Judges the call by another state of the conversation.
+    pub(super) fn judge_again(&mut self, agent: &'a Agent, trust: TrustState) {
+        if let (Ok(plan), Ok(found)) = (&mut self.plan, agent.tools.find(&self.call.name)) {
+            *plan = judge(agent, found, &self.arguments, trust);
+        }
     }
 
     /// Puts a person's command line in place of the model's, and judges the call again.
@@ -235,7 +243,8 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
         host: tool.address(arguments).map(find_host),
     };
     let judge = if trust.only_reads { policy::judge_exploring } else { policy::judge_call };
-    let verdict = judge(agent.approval, &agent.rules, &call, trust.taint.as_deref());
+    let approval = if trust.loses_changes { ApprovalMode::Ask } else { agent.approval };
+    let verdict = judge(approval, &agent.rules, &call, trust.taint.as_deref());
     let opening = call.find_opening(workspace);
     let enclosure = match &verdict {
         Verdict::Allow(Grounds::Reading) => Enclosure::Read,
@@ -244,7 +253,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
         _ => Enclosure::Write,
     };
     let is_reading = tool.runs_beside(arguments) || enclosure == Enclosure::Read;
-    let frees_writing = policy::frees_writing(agent.approval, &call, trust.taint.as_deref());
+    let frees_writing = policy::frees_writing(approval, &call, trust.taint.as_deref());
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
     judged

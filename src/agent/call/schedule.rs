@@ -313,7 +313,7 @@ impl<'t> Turn<'t> {
         }
         let ran_alone = outcome.prepared.lane() == CallLane::Alone;
         let Ok(plan) = &mut outcome.prepared.plan else { return Ok(outcome) };
-        if plan.frees_writing && outcome.refused == Some(Refused::Writing) {
+        if plan.frees_writing && outcome.refused == Some(Refused::Writing) && !self.loses_changes().await {
             return Ok(outcome.run_again(Enclosure::Write, services).await);
         }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
@@ -361,7 +361,7 @@ impl<'t> Turn<'t> {
     /// The state that calls are judged by now.
     pub(super) fn trust(&self) -> TrustState {
         let taint = self.conversation.session.taint().map(str::to_owned);
-        TrustState { taint, only_reads: self.is_exploring }
+        TrustState { taint, only_reads: self.is_exploring, loses_changes: false }
     }
 
     /// The services for `calls` calls of a plan. The model reads shortened results as usual, but later steps can refer

@@ -14,6 +14,7 @@ use crate::agent::live_calls::{CallSlot, LiveCalls};
 use crate::agent::turn::Turn;
 use crate::conversation::event::Event;
 use crate::conversation::message::Usage;
+use crate::files::history::FileHistory;
 use crate::model::ledger::RunLedger;
 use crate::tools::Superior;
 
@@ -22,6 +23,7 @@ pub(in crate::agent) struct CallerTerms {
     /// The account of the turn.
     pub ledger: RunLedger,
     session: Option<String>,
+    history: Option<Arc<FileHistory>>,
     above: Option<Arc<dyn Superior>>,
 }
 
@@ -32,6 +34,8 @@ pub(in crate::agent) struct TrustState {
     pub taint: Option<String>,
     /// True if nothing may change: the turn explores, and no proposal was approved.
     pub only_reads: bool,
+    /// True if what calls change cannot be undone, and the approval mode rests on that.
+    pub loses_changes: bool,
 }
 
 /// The place of one helper in the run that called it.
@@ -64,6 +68,10 @@ impl Superior for HelperLink {
 
     fn only_reads(&self) -> bool {
         self.standing.only_reads
+    }
+
+    fn history(&self) -> Option<Arc<FileHistory>> {
+        self.terms.history.clone()
     }
 
     fn report_taint(&self, source: &str) {
@@ -100,8 +108,15 @@ impl Turn<'_> {
         CallerTerms {
             ledger: self.run.ledger.clone(),
             session: session.path().map(|_| session.id().to_owned()),
+            history: self.find_history(),
             above: self.run.superior.clone(),
         }
+    }
+
+    /// The history of what this turn changes in files: a helper's changes are in that of its caller.
+    pub(super) fn find_history(&self) -> Option<Arc<FileHistory>> {
+        let own = self.conversation.file_history().cloned();
+        own.or_else(|| self.run.superior.as_ref()?.history())
     }
 
     /// Notes in the session what a call spent on requests of its own: those of a helper, or of a tool.

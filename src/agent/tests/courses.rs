@@ -102,6 +102,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         context,
         tool_output: ToolOutputSettings::default(),
         approval: ApprovalMode::All,
+        needs_undo: false,
         mode: Mode::Direct,
         orchestration: crate::agent::Orchestration::default(),
         unfinished: Arc::default(),

@@ -28,7 +28,7 @@ fn write_conversation(exported: &Exported, out: &mut String) {
     let _ = write!(out, "<h1>{}</h1>\n<p>{}</p>\n", escape(&exported.title), escape(&exported.describe()));
     for passage in exported.list_passages() {
         let _ = match passage {
-            ExportedPiece::Heading(who) => writeln!(out, "<h2>{}</h2>", escape(who)),
+            ExportedPiece::Heading(who) => writeln!(out, "<h2>{}</h2>", escape(&who)),
             ExportedPiece::Text(text) => writeln!(out, "<pre class=\"text\">{}</pre>", escape(&text)),
             ExportedPiece::Call(call) => {
                 let (name, arguments) = (escape(&call.request.name), escape(&call.request.arguments));

@@ -27,6 +27,7 @@ fn exported() -> Exported {
                 ..Step::default()
             }),
         ],
+        numbers: vec![1, 2],
         usage: Usage { input_tokens: 9, output_tokens: 2, ..Usage::default() },
         cost_usd: Some(0.5),
         helpers: Vec::new(),
@@ -36,7 +37,7 @@ fn exported() -> Exported {
 #[test]
 fn markdown_fences_hold_whatever_they_contain() {
     let text = exported().write(ExportForm::Markdown);
-    assert!(text.starts_with("# Mend <it>\n"), "{text}");
+    assert!(text.starts_with("# Mend <it>\n") && text.contains("\n## You (m1)\n"), "{text}");
     assert!(text.contains("\n````\n```\n<b>bold</b> & more\n````\n"), "{text}");
 }
 

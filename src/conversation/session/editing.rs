@@ -13,6 +13,7 @@ use super::Session;
 use super::entry::LogEntry;
 use super::error::SessionError;
 use super::id::format_stamp;
+use super::transcript::make_title;
 use super::view::ViewEdit;
 
 impl Session {
@@ -67,10 +68,17 @@ impl Session {
         places.len().checked_sub(messages.max(1)).map(|at| places[at].from)
     }
 
-    /// How many messages of the person an undo of this one takes out; `None` if it is none of them.
-    pub fn count_since(&self, message: u64) -> Option<usize> {
+    /// How many messages of the person an undo back to before this one (`m12`) takes out.
+    ///
+    /// # Errors
+    /// A sentence: it is none of them.
+    pub fn count_since(&self, message: &str) -> Result<usize, String> {
         let places = &self.transcript.messages;
-        places.iter().position(|place| place.number == message).map(|at| places.len() - at)
+        let handle = Handle::parse(message).filter(|handle| handle.call.is_none());
+        let at = handle.and_then(|handle| places.iter().position(|place| place.number == handle.number));
+        at.map(|at| places.len() - at).ok_or_else(|| {
+            format!("{message} is no message of yours in this session: `agent session show ID` names them")
+        })
     }
 
     /// Takes the last `messages` messages of the person and everything after the first of them out of the conversation.
@@ -86,9 +94,9 @@ impl Session {
         let said =
             said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
         self.transcript.undo(from);
-        let (title, time) = (self.transcript.title.as_deref(), &*format_stamp(now));
+        let titled = self.transcript.titled();
         if let Some(log) = &mut self.log {
-            log.push(&LogEntry::Undone { n: from, title, time });
+            log.push(&LogEntry::Undone { n: from, titled, time: &format_stamp(now) });
         }
         self.sync()?;
         Ok(Some(said.unwrap_or_default()))
@@ -101,9 +109,24 @@ impl Session {
     /// The log cannot be written.
     pub fn redo(mut self, now: Timestamp) -> Result<bool, SessionError> {
         let Some(title) = self.transcript.undos.pop() else { return Ok(false) };
-        self.push(&LogEntry::Redone { title: title.as_deref(), time: &format_stamp(now) });
+        self.transcript.title = title;
+        let titled = self.transcript.titled();
+        if let Some(log) = &mut self.log {
+            log.push(&LogEntry::Redone { titled, time: &format_stamp(now) });
+        }
         self.sync()?;
         Ok(true)
+    }
+
+    /// Gives the session a title of the person's; an empty one takes it back.
+    ///
+    /// # Errors
+    /// The disk fails. In memory it has the title all the same.
+    pub fn rename(&mut self, name: &str, now: Timestamp) -> Result<(), SessionError> {
+        let name = make_title(name);
+        self.push(&LogEntry::Renamed { name: &name, time: &format_stamp(now) });
+        self.transcript.rename(name);
+        self.sync()
     }
 
     /// True if an undo can be taken back.

@@ -11,13 +11,14 @@
 //! {"type":"reply","n":2,"time":…,"parts":[…],…}         a step; its calls are not answered yet
 //! {"type":"state","time":…,"changes":{"todo":[…]},…}    keys of the session's state, files read, skills loaded
 //! {"type":"answer","n":2,"call":0,"time":…,"content":…,"telemetry":{…}}
-//! {"type":"turn.completed","stop":…,"time":…}           with "title":… if it is not the first message
+//! {"type":"turn.completed","stop":…,"title":…,"time":…} the title is the first message; "name":… if a person gave one
 //! {"type":"taint","source":"content from …","time":…}   outside content entered; more calls ask from here on
 //! {"type":"compressed","time":…,"done":{…},"edits":[…],"summary":{…}}   fewer tokens are sent
 //! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
 //! {"type":"restored","time":…}                          everything is sent verbatim again
-//! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; "title" as above
-//! {"type":"redone","time":…}                            the last undo does not count; "title" as above
+//! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; title and name as above
+//! {"type":"redone","time":…}                            the last undo does not count; title and name as above
+//! {"type":"renamed","name":…,"time":…}                 a person's title; an empty one takes it back
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
@@ -58,12 +59,25 @@ pub(super) struct LogHeader {
     /// The session that this one was begun for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The session that this one is a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HeaderKind {
     Session,
+}
+
+/// What a session is called.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct LogTitle<'a> {
+    /// The person's first words; empty if there are none.
+    pub title: &'a str,
+    /// The title that a person gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
 }
 
 /// Any line but the first, for writing.
@@ -120,16 +134,18 @@ pub(super) enum LogEntry<'a> {
     #[serde(rename = "undone")]
     Undone {
         n: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
+        #[serde(flatten)]
+        titled: LogTitle<'a>,
         time: &'a str,
     },
     #[serde(rename = "redone")]
     Redone {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
+        #[serde(flatten)]
+        titled: LogTitle<'a>,
         time: &'a str,
     },
+    #[serde(rename = "renamed")]
+    Renamed { name: &'a str, time: &'a str },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "unpinned")]
@@ -179,8 +195,8 @@ pub(super) enum LogEntry<'a> {
     TurnCompleted {
         stop: &'a str,
         code: u8,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
+        #[serde(flatten)]
+        titled: LogTitle<'a>,
         time: &'a str,
     },
 }
@@ -226,6 +242,8 @@ pub(super) enum LogLine {
     Undone { n: u64 },
     #[serde(rename = "redone")]
     Redone {},
+    #[serde(rename = "renamed")]
+    Renamed { name: String },
     #[serde(rename = "pinned")]
     Pinned { numbers: Vec<u64> },
     #[serde(rename = "unpinned")]

@@ -11,7 +11,7 @@ pub enum SessionError {
     #[error("there is no session `{id}`{hint}; `agent session list` shows them")]
     Unknown { id: String, hint: String },
 
-    #[error("`{id}` is the beginning of several sessions: {ids}; write more of the id")]
+    #[error("`{id}` is the beginning or the title of several sessions: {ids}; write more of an id")]
     Ambiguous { id: String, ids: String },
 
     #[error("session {id} is in use by another process; wait for it, or start a new session")]

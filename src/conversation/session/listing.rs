@@ -1,7 +1,7 @@
 //! Sessions as lists show them: which were written last, and what the beginning and the end of a log say of it.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -23,8 +23,10 @@ use super::transcript::make_title;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionSummary {
     pub id: String,
-    /// The user's first words, on one line; empty if there are none yet.
+    /// What the person called it, else their first words, on one line; empty if there are none yet.
     pub title: String,
+    /// True if the person gave it its title.
+    pub named: bool,
     pub workspace: String,
     pub agent: String,
     pub model: String,
@@ -86,21 +88,26 @@ fn changed(_: &fs::Metadata) -> SystemTime {
     SystemTime::UNIX_EPOCH
 }
 
-/// Reads no further than the user's first message, and the end.
+/// Reads the header and the end; where no turn has ended yet, up to the user's first message.
 pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSummary, SessionError> {
-    /// A system prompt comes before them; a session with a longer one has no title.
-    const MOST_BYTES: u64 = 512 * 1024;
+    /// A header is short.
+    const HEADER: usize = 1024;
     let (file, bytes) = open_log(path)?;
-    let mut lines = BufReader::new((&file).take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
-    let first = lines.next().ok_or_else(|| no_log(path, "it is empty"))?;
+    let mut lines = BufReader::with_capacity(HEADER, &file).split(b'\n');
+    let first = lines.next().and_then(Result::ok).ok_or_else(|| no_log(path, "it is empty"))?;
     let header = read_header(path, &first)?.header;
-    let mut check = SealCheck::of_sealed(header.v > OLDEST_VERSION);
-    let first_message = lines.filter(|line| check.is_sound(line)).find_map(|line| read_message(&line));
-    let title = find_title(&file, header.v > OLDEST_VERSION).ok().flatten().or(first_message);
+    let is_sealed = header.v > OLDEST_VERSION;
+    let titled = find_title(&file, is_sealed).ok().flatten();
+    let (title, named) = match titled {
+        Some(Titled { name: Some(name), .. }) => (Some(name), true),
+        Some(titled) => (titled.title, false),
+        None => (find_first_message(&file, is_sealed), false),
+    };
     let updated_at = Timestamp::try_from(written).map(format_stamp).unwrap_or_default();
     Ok(SessionSummary {
         id: header.id,
         title: title.unwrap_or_default(),
+        named,
         workspace: header.workspace,
         agent: header.agent,
         model: header.model,
@@ -112,6 +119,23 @@ pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSu
     })
 }
 
+/// The title that the first message gives.
+fn find_first_message(mut file: &File, is_sealed: bool) -> Option<String> {
+    /// A system prompt comes before it; a session with a longer one has no title.
+    const MOST_BYTES: u64 = 512 * 1024;
+    file.rewind().ok()?;
+    let mut check = SealCheck::of_sealed(is_sealed);
+    let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
+    lines.find_map(|line| Some(line).filter(|line| check.is_sound(line)).and_then(|line| read_message(&line)))
+}
+
+/// What a line at the end of a log says that the session is called.
+#[derive(Debug, Default, Deserialize)]
+struct Titled {
+    title: Option<String>,
+    name: Option<String>,
+}
+
 /// The title that a line gives to the session, if it is a message of the person.
 fn read_message(line: &[u8]) -> Option<String> {
     match LogLine::parse(line).ok()? {
@@ -120,35 +144,33 @@ fn read_message(line: &[u8]) -> Option<String> {
     }
 }
 
-/// The title that the end of a log says, where it is not the first message.
-fn find_title(file: &File, is_sealed: bool) -> io::Result<Option<String>> {
+/// What the end of a log says that the session is called; `None` if it does not say.
+fn find_title(file: &File, is_sealed: bool) -> io::Result<Option<Titled>> {
     /// The end of the last turn, or an undo, is seldom further from the end.
     const MOST_BYTES: usize = 4 << 20;
-    #[derive(Deserialize)]
-    struct Titled {
-        title: Option<String>,
-    }
+    const STARTS: [&[u8]; 3] = [br#"{"type":"turn.completed""#, br#"{"type":"undone""#, br#"{"type":"redone""#];
+    let mut renamed = None;
     let (mut lines, mut bytes, mut first_after) = (LinesBack::new(file)?, 0, None);
     while bytes < MOST_BYTES
         && let Some(line) = lines.read()?
     {
         bytes += line.len();
         let is_sound = || SealCheck::of_sealed(is_sealed).is_sound(&line);
-        if [&br#"{"type":"turn.completed""#[..], br#"{"type":"undone""#, br#"{"type":"redone""#]
-            .iter()
-            .any(|start| line.starts_with(start))
-        {
+        if STARTS.iter().any(|start| line.starts_with(start)) {
             if is_sound() {
-                let title = serde_json::from_slice(&line).ok().and_then(|Titled { title }| title);
-                return Ok(
-                    title.map(|title| if title.is_empty() { first_after.unwrap_or_default() } else { title })
-                );
+                let mut titled: Titled = serde_json::from_slice(&line)?;
+                titled.name = renamed.unwrap_or(titled.name);
+                titled.title = titled.title.filter(|title| !title.is_empty()).or(first_after);
+                return Ok(Some(titled));
             }
+        } else if line.starts_with(br#"{"type":"renamed""#) && is_sound() {
+            let Titled { name, .. } = serde_json::from_slice(&line)?;
+            renamed.get_or_insert(name.filter(|name| !name.is_empty()));
         } else if line.starts_with(br#"{"type":"said""#) && is_sound() {
             first_after = read_message(&line).or(first_after);
         }
     }
-    Ok(None)
+    Ok(renamed.map(|name| Titled { name, title: first_after }))
 }
 
 /// Opens a log for reading. What is no regular file is refused: a FIFO would never end.

@@ -116,6 +116,12 @@ impl Log {
         self.pending.push(b'\n');
     }
 
+    /// Queues a line of another log, with its line break. Returns the number of queued bytes.
+    pub fn push_line(&mut self, line: &[u8]) -> usize {
+        self.pending.extend_from_slice(line);
+        self.pending.len()
+    }
+
     /// Writes the queued entries to the operating system: they survive the end of this process.
     pub fn write(&mut self) -> Result<(), SessionError> {
         if self.pending.is_empty() {

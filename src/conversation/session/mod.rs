@@ -11,6 +11,7 @@ mod archive;
 mod editing;
 mod entry;
 mod error;
+mod fork;
 mod header;
 mod id;
 mod lines;
@@ -171,8 +172,21 @@ impl Session {
     /// # Errors
     /// The log cannot be read.
     pub fn originals(&self) -> Result<Vec<Item>, SessionError> {
+        Ok(self.originals_with_numbers()?.1)
+    }
+
+    /// The same, with the numbers of the items.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn originals_with_numbers(&self) -> Result<(Vec<u64>, Vec<Item>), SessionError> {
         let view = self.original_view()?;
-        Ok(view.items)
+        Ok((view.ids.iter().map(|id| id.number).collect(), view.items))
+    }
+
+    /// What a person called it, else their first words; empty if there are none yet.
+    pub fn title(&self) -> &str {
+        self.transcript.name.as_deref().unwrap_or(&self.transcript.title)
     }
 
     /// The archive of items that are no longer sent, for `recall`.
@@ -276,6 +290,7 @@ impl Session {
             model: about.model.to_owned(),
             created_at: format_stamp(now),
             parent: parent.map(str::to_owned),
+            forked_from: None,
         };
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));

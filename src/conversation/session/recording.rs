@@ -137,9 +137,9 @@ impl Session {
     /// The disk fails.
     pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
         *self.transcript.codes.entry(code).or_default() += 1;
-        let (title, time) = (self.transcript.title.as_deref(), &*format_stamp(now));
+        let titled = self.transcript.titled();
         if let Some(log) = &mut self.log {
-            log.push(&LogEntry::TurnCompleted { stop, code, title, time });
+            log.push(&LogEntry::TurnCompleted { stop, code, titled, time: &format_stamp(now) });
         }
         self.sync()
     }

@@ -168,6 +168,7 @@ impl Replayed {
                 originals.take_out(n..=transcript.last);
                 transcript.undo(n);
             }
+            LogLine::Renamed { name } => transcript.rename(name),
             LogLine::Pinned { numbers } => transcript.pin(&numbers),
             LogLine::Unpinned { numbers } => transcript.unpin(&numbers),
             LogLine::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
@@ -186,7 +187,7 @@ impl Replayed {
             LogLine::TurnStarted {} => transcript.start_turn(),
             LogLine::TurnCompleted { code, title } => {
                 *transcript.codes.entry(code).or_default() += 1;
-                transcript.title = title.or(transcript.title.take());
+                transcript.title = title.unwrap_or_else(|| std::mem::take(&mut transcript.title));
             }
             // The undo before it was left out.
             LogLine::Redone {} | LogLine::Other => {}

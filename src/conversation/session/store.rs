@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 
@@ -115,11 +118,9 @@ impl Store {
             Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
             None => self.logs()?,
         };
-        let all = logs.len() as u64;
         let mut listed = ListedSessions::default();
-        for (done, (written, path)) in (0..).zip(sort_newest(logs, now)) {
-            (self.tell)(Far::Logs(done, all));
-            match read_summary(&path, written) {
+        for read in self.read_summaries(&sort_newest(logs, now)) {
+            match read {
                 Ok(summary) => listed.sessions.push(summary),
                 Err(error) => listed.left_out.push(error),
             }
@@ -127,12 +128,29 @@ impl Store {
         Ok(listed)
     }
 
-    /// The log of the session with this id, or with the only id that has this prefix.
+    /// The summaries of these logs, in their order. Many are read on all cores.
+    fn read_summaries(&self, logs: &[(SystemTime, PathBuf)]) -> Vec<Result<SessionSummary, SessionError>> {
+        /// The fewest logs that are worth a thread.
+        const FEW: usize = 128;
+        let (all, done) = (logs.len() as u64, AtomicU64::new(0));
+        let read = |(written, path): &(SystemTime, PathBuf)| {
+            (self.tell)(Far::Logs(done.fetch_add(1, Ordering::Relaxed), all));
+            read_summary(path, *written)
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let part = logs.len().div_ceil(cores).max(FEW);
+        thread::scope(|scope| {
+            let parts = logs.chunks(part).map(|logs| scope.spawn(|| logs.iter().map(read).collect::<Vec<_>>()));
+            let parts: Vec<_> = parts.collect();
+            parts.into_iter().flat_map(|part| part.join().expect("reading never panics")).collect()
+        })
+    }
+
+    /// The log of the session with this id, with the only id that has this prefix, or with this title.
     ///
     /// # Errors
     /// None matches, or more than one.
     pub fn find(&self, id: &str) -> Result<PathBuf, SessionError> {
-        const SHOWN: usize = 5;
         let logs = self.logs()?;
         if let Some(exact) = logs.iter().find(|path| id_of(path) == id) {
             return Ok(exact.clone());
@@ -140,12 +158,11 @@ impl Store {
         let mut begin_so = logs.iter().filter(|path| !id.is_empty() && id_of(path).starts_with(id));
         match (begin_so.next(), begin_so.next()) {
             (Some(only), None) => Ok(only.clone()),
-            (Some(first), Some(second)) => {
-                let ids = [first, second].into_iter().chain(begin_so).map(|path| id_of(path));
-                let ids = ids.take(SHOWN).collect::<Vec<_>>().join(", ");
-                Err(SessionError::Ambiguous { id: id.to_owned(), ids })
-            }
+            (Some(first), Some(second)) => Err(refuse_ambiguous(id, [first, second].into_iter().chain(begin_so))),
             _ => {
+                if let Some(path) = find_by_title(&logs, id)? {
+                    return Ok(path);
+                }
                 let ids: Vec<String> = logs.iter().map(|path| id_of(path)).collect();
                 let hint = match text::find_nearest(id, ids.iter().map(String::as_str)).as_slice() {
                     [] => String::new(),
@@ -170,6 +187,30 @@ impl Store {
         logs.sort_by_key(|path| id_of(path));
         Ok(logs)
     }
+}
+
+/// The log of the only session with this title, whatever the case of its letters.
+fn find_by_title(logs: &[PathBuf], title: &str) -> Result<Option<PathBuf>, SessionError> {
+    let title = title.trim().to_lowercase();
+    let has_title = |path: &&PathBuf| {
+        let summary = read_summary(path, SystemTime::UNIX_EPOCH);
+        summary.is_ok_and(|summary| summary.parent.is_none() && summary.title.to_lowercase() == title)
+    };
+    if title.is_empty() {
+        return Ok(None);
+    }
+    let mut found = logs.iter().filter(has_title);
+    match (found.next(), found.next()) {
+        (Some(first), Some(second)) => Err(refuse_ambiguous(&title, [first, second].into_iter().chain(found))),
+        (first, _) => Ok(first.cloned()),
+    }
+}
+
+/// The refusal of a name that several sessions have.
+fn refuse_ambiguous<'a>(id: &str, logs: impl Iterator<Item = &'a PathBuf>) -> SessionError {
+    const SHOWN: usize = 5;
+    let ids = logs.map(|path| id_of(path)).take(SHOWN).collect::<Vec<_>>().join(", ");
+    SessionError::Ambiguous { id: id.to_owned(), ids }
 }
 
 fn restore_session(

@@ -8,7 +8,7 @@ use crate::conversation::event::{CallTelemetry, Compressed};
 use crate::conversation::message::{CallAnswer, Cost, Item, Step, Summary, Usage, UserText};
 use crate::conversation::telemetry::Tally;
 
-use super::entry::SystemPrompt;
+use super::entry::{LogTitle, SystemPrompt};
 use super::state::SessionState;
 use super::view::{SessionView, ViewEdit};
 
@@ -45,9 +45,11 @@ pub(super) struct Transcript {
     /// The number of the first item of the turn whose input is coming in.
     opening: Option<u64>,
     /// The undos that may be taken back, each with the title that there was before it.
-    pub undos: Vec<Option<String>>,
-    /// The title, where it is not the first message of the log; empty until there is a message.
-    pub title: Option<String>,
+    pub undos: Vec<String>,
+    /// The person's first words; empty until there is a message.
+    pub title: String,
+    /// The title that a person gave it.
+    pub name: Option<String>,
     /// The numbers of the items that no compression touches.
     pub pinned: BTreeSet<u64>,
     /// The same in the order in which they were pinned, those that were pinned together in one.
@@ -89,8 +91,8 @@ impl Transcript {
             let from = self.opening.unwrap_or(self.last);
             self.messages.pop_if(|before| before.from == from);
             self.messages.push(MessagePlace { number: self.last, from });
-            if let Some(title) = self.title.as_mut().filter(|title| title.is_empty()) {
-                *title = make_title(&said.text);
+            if self.title.is_empty() {
+                self.title = make_title(&said.text);
             }
         }
         self.view.push(self.last, Item::Said(said));
@@ -165,10 +167,20 @@ impl Transcript {
         self.view.truncate(from);
         self.messages.retain(|message| message.from < from);
         if self.messages.is_empty() {
-            self.title = Some(String::new());
+            self.title.clear();
         }
         self.pinned.retain(|number| *number < from);
         self.forget_pins();
+    }
+
+    /// What the session is called.
+    pub fn titled(&self) -> LogTitle<'_> {
+        LogTitle { title: &self.title, name: self.name.as_deref() }
+    }
+
+    /// Sets the title that a person gives; an empty one takes it back.
+    pub fn rename(&mut self, name: String) {
+        self.name = Some(name).filter(|name| !name.is_empty());
     }
 
     /// Keeps items out of every compression.

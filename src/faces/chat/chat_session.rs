@@ -248,6 +248,16 @@ impl Chat {
         changed.map_err(SetupError::session)
     }
 
+    /// Goes on with another conversation. If that cannot be opened, this one stays.
+    pub(super) fn go_to(&mut self, choice: &SessionChoice) -> Result<(), SetupError> {
+        let store = assembly::open_store(&self.config);
+        let opened = assembly::open_conversation(&store, &self.workspace, choice, &self.services.agent)?;
+        self.run.emitter.warn(opened.warnings);
+        self.conversation = opened.conversation;
+        self.is_ephemeral = false;
+        Ok(())
+    }
+
     /// Replaces the conversation with a new one. Returns the old one.
     pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };

@@ -7,7 +7,8 @@ use crate::base::text;
 use crate::config::{ApprovalMode, Mode};
 use crate::screen::ink::{Ink, Inks, Line};
 
-/// Formats the greeting in three lines of at most `width` columns, and under `edits` a reminder. `home` is shortened to `~` in the directory.
+/// Formats the greeting in three lines of at most `width` columns; under `edits` follows a reminder, and where `auto` is
+/// not `edits`, the reason. `home` is shortened to `~` in the directory.
 pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
     let server = outlook.server.as_ref().map_or_else(|| " (a script)".to_owned(), |host| format!(" at {host}"));
     let model = Line::new()
@@ -19,9 +20,13 @@ pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: 
     let powers = powers.iter().find(|powers| text::count_columns(powers) <= width).unwrap_or(&powers[1]);
     let powers = Line::new().add(Ink::Dim, powers);
     let mut lines: Vec<Line> = [model, directory, powers].map(|line| line.cut(width)).into();
-    if outlook.approval == ApprovalMode::Edits && outlook.mode != Mode::Explore {
-        lines.extend(text::fold_to_width(FREEDOM, width).lines().map(|line| Line::new().add(Ink::Dim, line)));
-    }
+    let remark = match outlook.approval.mode {
+        _ if outlook.mode == Mode::Explore => String::new(),
+        ApprovalMode::Edits => FREEDOM.to_owned(),
+        _ => outlook.approval.why_asked.map(|why| format!("It asks, as {why}")).unwrap_or_default(),
+    };
+    let remark = text::fold_to_width(&remark, width);
+    lines.extend(remark.lines().map(|line| Line::new().add(Ink::Dim, line).cut(width)));
     lines
 }
 
@@ -54,9 +59,10 @@ fn end_of(line: &str, width: usize) -> String {
 
 /// What the agent may do and reach, in words, and shorter for a narrow terminal.
 fn describe_powers(outlook: &Outlook) -> [String; 2] {
-    let (may, short) = match (outlook.mode, outlook.approval) {
+    let (may, short) = match (outlook.mode, outlook.approval.mode) {
         (Mode::Explore, _) => ("Reads, and proposes before it changes", "explore"),
         (_, ApprovalMode::Ask | ApprovalMode::Auto) => ("Reads on its own, asks for the rest", "asks"),
+        (_, ApprovalMode::Edits) if outlook.approval.needs_undo => ("Edits here unasked, /undo reverts", "edits"),
         (_, ApprovalMode::Edits) => ("Changes files here unasked", "edits"),
         (_, ApprovalMode::All) => ("Does almost all without asking", "all"),
         (_, ApprovalMode::Never) => ("Only reads; the rest is refused", "reads"),
@@ -83,17 +89,22 @@ pub fn format_exchange(said: &str, answer: &str, width: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::safety::policy::ChosenApproval;
 
     fn outlook() -> Outlook {
         Outlook {
             model: "gpt-5-mini".to_owned(),
             server: Some("api.openai.com".to_owned()),
             is_configured: true,
-            approval: ApprovalMode::Ask,
+            approval: chosen(ApprovalMode::Ask),
             mode: Mode::Direct,
             is_sandboxed: true,
             network: NetworkOf::Nothing,
         }
+    }
+
+    fn chosen(mode: ApprovalMode) -> ChosenApproval {
+        ChosenApproval { mode, needs_undo: false, why_asked: None }
     }
 
     fn told(outlook: &Outlook, directory: &str, width: usize) -> Vec<String> {
@@ -124,8 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn where_auto_asks_the_reason_is_told() {
+        let asked = ChosenApproval { why_asked: Some("nothing is kept"), ..chosen(ApprovalMode::Ask) };
+        let asked = told(&Outlook { approval: asked, ..outlook() }, "/w", 79);
+        assert_eq!(asked[3..], ["It asks, as nothing is kept"]);
+        let free = ChosenApproval { needs_undo: true, ..chosen(ApprovalMode::Edits) };
+        let free = told(&Outlook { approval: free, ..outlook() }, "/w", 79);
+        assert!(free[2].starts_with("Edits here unasked, /undo reverts · "), "{free:?}");
+    }
+
+    #[test]
     fn every_power_fits_a_screen_of_80_and_one_of_40_columns() {
-        for approval in [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never] {
+        let by_undo = ChosenApproval { needs_undo: true, ..chosen(ApprovalMode::Edits) };
+        let modes = [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never];
+        for approval in modes.map(chosen).into_iter().chain([by_undo]) {
             for mode in [Mode::Direct, Mode::Explore] {
                 for (is_sandboxed, network) in [
                     (true, NetworkOf::Nothing),

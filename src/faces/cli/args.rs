@@ -2,10 +2,12 @@
 //! generated from it; clap's types stay behind [`parse_cli`], [`write_completions`] and [`write_manual`].
 
 mod colour;
+mod map;
 mod prompt_test;
 mod quick;
 mod subcommands;
 mod servers;
+mod turn;
 mod usage;
 mod values;
 mod var;
@@ -13,28 +15,26 @@ mod var;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::config::{ApprovalMode, Mode, parse_duration};
 use crate::screen::ink::Colour;
 
 pub use clap_complete::Shell;
 pub use colour::find_colour;
+pub use map::{InputForm, MapArgs};
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand};
 pub use subcommands::{
     CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
     UndoPart,
 };
+pub use turn::TurnArgs;
 pub use usage::UsageError;
-use values::{check_assignment, parse_approval, parse_dollars, parse_mode};
+use values::check_assignment;
 pub use var::{Var, VarValue};
 
 const GLOBAL: &str = "Global options";
-const LIMITS: &str = "Limits (chat: of each turn)";
-const SESSIONS: &str = "Sessions";
 
 /// A terminal agent: chat, one task, or a step in a pipeline.
 #[derive(Debug, Parser)]
@@ -87,6 +87,8 @@ pub enum CliCommand {
     Chat(ChatArgs),
     /// Do one task: print the answer and exit
     Run(RunArgs),
+    /// Do one task for each line of stdin: print one JSON line for each
+    Map(MapArgs),
     /// Write one small file for the model of your choice, or copies of what is built in; overwrite nothing
     Init {
         /// The directory to write to [default: your config directory]
@@ -160,69 +162,6 @@ pub enum CliCommand {
     /// Print the manual page
     #[command(after_help = "Example:\n  agent man | man -l -")]
     Man,
-}
-
-/// The options of a turn, in `chat` and in `run`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct TurnArgs {
-    /// The agent to use
-    #[arg(short, long, value_name = "NAME")]
-    pub agent: Option<String>,
-    /// A configured model, PROVIDER/ID (agent model list), or another id at the agent's own provider
-    #[arg(short, long, value_name = "NAME")]
-    pub model: Option<String>,
-    /// Attach a file; - is stdin (repeatable)
-    #[arg(short, long = "file", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Load a skill at the start (repeatable)
-    #[arg(long = "skill", value_name = "SKILL")]
-    pub skills: Vec<String>,
-    /// Give the prompts a value, {{ vars.K }}: K=TEXT, K=@FILE, K:=JSON (repeatable)
-    #[arg(long = "var", value_name = "K=V", value_parser = var::parse_var)]
-    pub vars: Vec<Var>,
-    /// The prompt to use: the system prompt, and the messages that open the conversation
-    #[arg(long, value_name = "NAME[@VERSION]")]
-    pub prompt: Option<String>,
-    /// Which calls run without asking: ask (those that only read), edits (also changes in the workspace), all (almost
-    /// all), never (those that only read; the rest is refused), auto (edits in a chat where it is safe, else ask)
-    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
-    pub approve: Option<ApprovalMode>,
-    /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`
-    #[arg(long, value_name = "NAME")]
-    pub flow: Option<String>,
-    /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
-    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_mode())]
-    pub mode: Option<Mode>,
-    /// Run commands in the sandbox: on, off (with your own permissions)
-    #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
-    pub sandbox: Option<String>,
-    /// Append each request and answer to this file as it went over the wire, without keys
-    #[arg(long, value_name = "FILE")]
-    pub log_wire: Option<PathBuf>,
-    /// The most requests to the model in a conversation
-    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_turns: Option<u64>,
-    /// The most requests of the run with its helpers [default: ten times --max-turns]
-    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_requests: Option<u64>,
-    /// The longest time: 90s, 10m
-    #[arg(long, help_heading = LIMITS, value_name = "DURATION", value_parser = parse_duration)]
-    pub max_time: Option<Duration>,
-    /// The most tokens, input and output together
-    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_tokens: Option<u64>,
-    /// The highest cost
-    #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = parse_dollars)]
-    pub max_cost: Option<f64>,
-    /// Continue this session: its id, or the start of it
-    #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with = "continue_latest")]
-    pub session: Option<String>,
-    /// Continue the latest session of this workspace
-    #[arg(long = "continue", help_heading = SESSIONS)]
-    pub continue_latest: bool,
-    /// Keep no session on disk
-    #[arg(long, help_heading = SESSIONS, conflicts_with_all = ["session", "continue_latest"])]
-    pub ephemeral: bool,
 }
 
 #[derive(Debug, Default, Args)]
@@ -315,13 +254,19 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
 }
 
 /// The command line that one without a command means: `agent -m NAME` is `agent chat -m NAME`, `agent "fix the bug"` is a
-/// task for the default command, and `-p TASK` is `run TASK`, as in other agents. A single word is a mistyped command.
+/// task for the default command, `-p TASK` is `run TASK` and `-r` a chat that begins with `/resume`, as in other
+/// agents. A single word is a mistyped command.
 fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<Vec<OsString>> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match error.kind() {
         ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-p") => {
             let args: Vec<OsString> = args.iter().filter(|arg| *arg != "-p").cloned().collect();
             Some(with_command(&args, "run"))
+        }
+        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-r") => {
+            let mut args: Vec<OsString> = args.iter().filter(|arg| *arg != "-r").cloned().collect();
+            args.push("/resume".into());
+            Some(with_command(&args, "chat"))
         }
         ErrorKind::UnknownArgument => Some(with_command(args, default)),
         ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
@@ -338,6 +283,7 @@ fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<V
 fn with_sandbox(mut cli: Cli) -> Cli {
     let turn = match &cli.command {
         Some(CliCommand::Run(args)) => Some(&args.turn),
+        Some(CliCommand::Map(args)) => Some(&args.turn),
         Some(CliCommand::Chat(args)) => Some(&args.turn),
         _ => None,
     };
@@ -435,6 +381,8 @@ mod tests {
         assert_eq!(task(&["agent", "-q", "-m", "demo", "fix the bug"]).as_deref(), Some("fix the bug"));
         assert_eq!(task(&["agent", "-p", "fix"]).as_deref(), Some("fix"));
         assert_eq!(task(&["agent", "-m", "demo", "-p", "fix it"]).as_deref(), Some("fix it"));
+        let picker = parse(&["agent", "-q", "-r"], false).expect("it parses");
+        assert!(matches!(picker, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("/resume")));
         let chat = parse(&["agent", "fix the bug"], true).expect("it parses");
         assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("fix the bug")));
         assert!(parse(&["agent", "fxi"], true).is_err());

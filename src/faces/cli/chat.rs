@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::agent::assembly::{self, RunOptions};
+use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::agent::exit::Signal;
 use crate::config::{Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
@@ -89,6 +89,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let ended = pass(&signals, interrupter.clone());
     let mut options =
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
+    let session = session_choice(&args.turn);
+    options.is_undoable = interactive && session != SessionChoice::Ephemeral;
     // Every message is a task for the flow.
     options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
     // The names are known only once the agent is assembled.
@@ -104,6 +106,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         outlets: outlets.clone(),
     };
     if interactive && !setup.global.quiet {
+        options.walls = assembly::create_walls(&config, &workspace, &options);
         greet_person(setup, &config, &options, &workspace, &outlets, runtime);
     }
     let editor = (interactive && look.live).then(|| MessageLines::editor(setup_of_lines(), interrupter.clone()));
@@ -112,7 +115,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         None if interactive => MessageLines::plain(outlets.clone(), interrupter.clone()),
         None => MessageLines::piped(interrupter.clone()),
     });
-    if args.message.is_none() && is_asked_first(&config, &options) {
+    // The end of a conversation that goes on is shown above the prompt.
+    let is_new = matches!(session, SessionChoice::New | SessionChoice::Ephemeral);
+    if args.message.is_none() && is_new && is_asked_first(&config, &options) {
         lines.begin();
     }
     let approver = choose_approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
@@ -125,7 +130,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let opening = Opening {
         first: args.message.clone(),
         options,
-        session: session_choice(&args.turn),
+        session,
         skills: args.turn.skills.clone(),
         rendering,
         own: config.own_commands(chat::is_built_in),

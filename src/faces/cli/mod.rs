@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod init;
 mod key;
+mod map;
 mod mcp;
 mod model;
 mod prompt;
@@ -77,6 +78,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
     match cli.command.expect("parsing fills in the default command") {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
         CliCommand::Run(args) => run::run_once(setup, args),
+        CliCommand::Map(args) => map::run_map(setup, args),
         CliCommand::Init { dir, prompts, skills, examples, all } => {
             let skills = match skills {
                 _ if all => InitSkills::All,

@@ -144,7 +144,9 @@ pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<Run
         effort: None,
         log_wire: args.log_wire.clone(),
         chat: false,
+        is_undoable: false,
         output: AnswerReader::default(),
+        walls: None,
         servers: None,
     })
 }
@@ -170,7 +172,7 @@ pub(super) fn plain_output() -> AnswerReader {
     if io::stdout().is_terminal() { AnswerReader::Terminal } else { AnswerReader::Pipe }
 }
 
-fn read_schema(path: &Path) -> Result<Value, CommandFailure> {
+pub(super) fn read_schema(path: &Path) -> Result<Value, CommandFailure> {
     let wrong = |why: String| CommandFailure::usage(format!("--schema {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))

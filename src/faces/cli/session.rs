@@ -6,11 +6,12 @@ mod undo;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::assembly::{self, RunOptions};
+use crate::agent::assembly::{self, ForkPoint, RunOptions};
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
@@ -29,7 +30,9 @@ use super::{
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
     let (workspace, config) = setup.load()?;
     match command {
-        SessionCommand::List { all, output } => list_sessions(setup, &config, &workspace, all, output),
+        SessionCommand::List { all, size, output } => {
+            list_sessions(setup, &config, (!all).then(|| workspace.root()), size, output)
+        }
         SessionCommand::Show { id, context: true } => {
             let session = setup.read_session(&config, &id)?;
             let agent = agent_of(&session, &config, &workspace)?;
@@ -46,9 +49,20 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             kept::search_sessions(setup, &config, (!all).then(|| workspace.root()), &words, by, output)
         }
         SessionCommand::Export { id, to } => kept::export_session(setup, &config, &workspace, id, to),
+        SessionCommand::Fork { id, at } => {
+            let point = ForkPoint { id, at };
+            print_text(assembly::fork_session(&setup.store(&config), &point, Timestamp::now())? + "\n")
+        }
+        SessionCommand::Rename { id, title } => {
+            let opened = setup.store(&config).open(&id, Timestamp::now());
+            let (mut session, _) = opened.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+            session.rename(&title, Timestamp::now())?;
+            Ok(exit::DONE)
+        }
         SessionCommand::Delete { ids } => kept::delete_sessions(setup, &config, &ids),
-        SessionCommand::Prune { older_than, all, dry_run } => {
-            kept::prune_sessions(setup, &config, (!all).then(|| workspace.root()), older_than, dry_run)
+        SessionCommand::Prune { older_than, all, keep_named, dry_run } => {
+            let workspace = (!all).then(|| workspace.root());
+            kept::prune_sessions(setup, &config, workspace, older_than, keep_named, dry_run)
         }
         SessionCommand::Undo { id, to, part } => undo::undo_message(setup, &config, &workspace, id, to, part),
         SessionCommand::Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
@@ -61,11 +75,12 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
 fn list_sessions(
     setup: &CliSetup,
     config: &Config,
-    workspace: &Workspace,
-    all: bool,
+    workspace: Option<&Path>,
+    with_size: bool,
     output: ReportFormat,
 ) -> CommandOutcome {
-    let mut sessions = setup.list_sessions(config, (!all).then(|| workspace.root()))?;
+    let mut sessions = setup.list_sessions(config, workspace)?;
+    let all = workspace.is_none();
     if all {
         sessions = sort_families(sessions);
     } else {
@@ -84,9 +99,13 @@ fn list_sessions(
             Some(_) => format!("└ {}: {}", session.agent, session.title),
             None => session.title,
         };
-        [session.id, place, title]
+        [session.id, place, format!("{} KiB", session.bytes.div_ceil(1024)), title]
     };
-    print_table(&sessions.into_iter().map(row).collect::<Vec<_>>())
+    let rows: Vec<_> = sessions.into_iter().map(row).collect();
+    if with_size {
+        return print_table(&rows);
+    }
+    print_table(&rows.into_iter().map(|[id, place, _, title]| [id, place, title]).collect::<Vec<_>>())
 }
 
 /// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.

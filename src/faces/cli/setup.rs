@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
-use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
+use crate::agent::assembly::{self, ForkPoint, RunOptions, Services, SessionChoice, SetupError};
 use crate::config::{
     self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
 };
@@ -202,11 +202,12 @@ pub(super) fn setting_flags(args: &TurnArgs) -> SettingFlags {
 
 /// Returns the session that the options ask for.
 pub(super) fn session_choice(args: &TurnArgs) -> SessionChoice {
-    match (&args.session, args.continue_latest) {
+    match (&args.session, &args.fork) {
         (Some(id), _) => SessionChoice::Id(id.clone()),
-        (None, true) => SessionChoice::Latest,
-        (None, false) if args.ephemeral => SessionChoice::Ephemeral,
-        (None, false) => SessionChoice::New,
+        (None, Some(id)) => SessionChoice::Fork(ForkPoint { id: id.clone(), at: args.at.clone() }),
+        _ if args.continue_latest => SessionChoice::Latest,
+        _ if args.ephemeral => SessionChoice::Ephemeral,
+        _ => SessionChoice::New,
     }
 }
 

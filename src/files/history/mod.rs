@@ -24,7 +24,7 @@ mod restore;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub struct FileHistory {
     stage: Mutex<HistoryStage>,
     /// The number of calls that run.
     running: AtomicUsize,
+    /// True if it was said that changes cannot be undone.
+    told: AtomicBool,
 }
 
 /// A call that may change files and runs. Dropping it leaves its changes to be found by the next look.
@@ -110,12 +112,18 @@ impl FileHistory {
             log: log.to_path_buf(),
             stage: Mutex::new(HistoryStage::Fresh),
             running: AtomicUsize::new(0),
+            told: AtomicBool::new(false),
         }
     }
 
     /// The workspace.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// True if changes can be undone. The first call waits for the look at the workspace.
+    pub fn is_followed(&self) -> bool {
+        matches!(*self.stage(), HistoryStage::Ready(_))
     }
 
     /// Begins to look through the workspace, so that the first call need not wait for it.
@@ -127,10 +135,14 @@ impl FileHistory {
         }
     }
 
-    /// Called before a call that may change files; `jobs_run` is true if commands run in the background. Also returns why
-    /// changes cannot be undone, when that is first known.
-    pub fn begin_call(self: &Arc<Self>, by: ChangingCall, jobs_run: bool) -> (RunningChange, Option<String>) {
-        let was_off = matches!(*self.lock(), HistoryStage::Off(_));
+    /// Why changes cannot be undone, if that is so; said once.
+    pub fn take_warning(&self) -> Option<String> {
+        let HistoryStage::Off(why) = &*self.lock() else { return None };
+        (!self.told.swap(true, Ordering::Relaxed)).then(|| why.clone())
+    }
+
+    /// Called before a call that may change files; `jobs_run` is true if commands run in the background.
+    pub fn begin_call(self: &Arc<Self>, by: ChangingCall, jobs_run: bool) -> RunningChange {
         let is_alone = self.running.fetch_add(1, Ordering::Relaxed) == 0;
         let mut stage = self.stage();
         if let HistoryStage::Ready(tracker) = &mut *stage
@@ -139,11 +151,8 @@ impl FileHistory {
         {
             *stage = HistoryStage::Off(describe_error(&error));
         }
-        let why = match &*stage {
-            HistoryStage::Off(why) if !was_off => Some(why.clone()),
-            _ => None,
-        };
-        (RunningChange { history: Arc::clone(self), by }, why)
+        drop(stage);
+        RunningChange { history: Arc::clone(self), by }
     }
 
     /// What an undo or a redo would do; `None` if there is nothing.
@@ -225,22 +234,14 @@ impl FileHistory {
 }
 
 impl RunningChange {
-    /// Called after the call. Returns the paths that it changed.
-    ///
-    /// # Errors
-    /// A sentence: changes are not followed from here on.
-    pub fn end(self) -> Result<Vec<PathChange>, String> {
+    /// Called after the call: writes down what it changed. If that fails, changes are not followed from here on.
+    pub fn end(self) {
         let mut stage = self.history.stage();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return Ok(Vec::new()) };
-        let recorded = tracker.look().and_then(|changes| {
-            tracker.record(self.by.clone(), changes.clone())?;
-            Ok(changes)
-        });
-        recorded.map_err(|error| {
-            let why = describe_error(&error);
-            *stage = HistoryStage::Off(why.clone());
-            why
-        })
+        let HistoryStage::Ready(tracker) = &mut *stage else { return };
+        let recorded = tracker.look().and_then(|changes| tracker.record(self.by.clone(), changes));
+        if let Err(error) = recorded {
+            *stage = HistoryStage::Off(describe_error(&error));
+        }
     }
 }
 

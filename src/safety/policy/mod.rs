@@ -29,7 +29,7 @@ use call::Opens;
 use habits::{Habit, find_habit, prints_objects};
 use rules::Objection;
 
-pub use auto::{AutoFacts, choose_approval};
+pub use auto::{AutoFacts, ChosenApproval, choose_approval};
 pub use call::{Configured, Invocation, ParsedLine, ProposedCall, look_up_targets};
 pub use grant::{Grant, SessionGrants};
 pub use rules::PolicyRules;

@@ -35,6 +35,7 @@ mod elsewhere;
 use elsewhere as system;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,6 +75,12 @@ pub const MOST_FILE_BYTES: u64 = 8 << 30;
 /// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
 /// them.
 pub struct Sandbox(Arc<WallGround>);
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sandbox").field(&self.0.plan).finish()
+    }
+}
 
 /// The state that the walls of all commands of a run share.
 struct WallGround {

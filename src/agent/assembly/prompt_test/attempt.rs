@@ -16,9 +16,9 @@ use crate::prompt::{Prompt, PromptContext, PromptError, Released};
 use crate::safety::Nobody;
 use crate::template;
 
+use super::super::paced::{Gate, Paced};
 use super::super::sessions::unsaved_conversation;
 use super::super::{RunOptions, SetupError, assemble_services, new_run_id};
-use super::paced::{Gate, Paced};
 use super::watch::CallWatch;
 
 /// The variable with the rendered prompt: as a value it is not rendered again.

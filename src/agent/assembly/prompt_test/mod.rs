@@ -2,7 +2,6 @@
 //! recordings.
 
 mod watch;
-mod paced;
 mod attempt;
 mod judges;
 
@@ -20,9 +19,9 @@ use crate::prompt::test::{
 use crate::prompt::{Prompt, PromptContext, Registry};
 use crate::template;
 
+use super::paced::Gate;
 use super::{RunOptions, SetupError};
 use attempt::{AttemptContext, attempt_case, model_of};
-use paced::Gate;
 
 /// The source of a model's replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

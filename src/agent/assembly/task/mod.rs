@@ -33,7 +33,7 @@ use super::{RunOptions, assemble_on, new_run_id, open_store};
 use asking::ThroughCaller;
 use errand::Errand;
 use narrow::{Caller, narrow_helper, only_reads};
-use worktree::Worktree;
+pub(super) use worktree::Worktree;
 
 pub(super) use worktree::recover_worktrees;
 
@@ -146,6 +146,7 @@ impl Task {
             effort: options.effort.clone().filter(|_| has_callers_model),
             vars: options.vars.clone(),
             output: AnswerReader::Pipe,
+            is_undoable: options.is_undoable,
             ..RunOptions::default()
         };
         let approver = Arc::new(ThroughCaller {

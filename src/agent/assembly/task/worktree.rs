@@ -40,7 +40,7 @@ const SETTINGS: [&str; 10] = [
 ];
 
 /// The worktree of a helper. Dropping it leaves its changes to be kept at the end of the run.
-pub(super) struct Worktree {
+pub(in super::super) struct Worktree {
     /// `None` once it is removed.
     place: Option<WorktreePlace>,
     unfinished: Arc<UnfinishedWork>,
@@ -71,7 +71,7 @@ struct Git {
 
 impl Worktree {
     /// Checks out the current commit of the workspace of `ground`, for the helper called `name`.
-    pub(super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
+    pub(in super::super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
         let workspace = &ground.workspace;
         let repository = workspace.root().join(".git");
@@ -105,13 +105,13 @@ impl Worktree {
     }
 
     /// The workspace of the helper.
-    pub(super) fn workspace(&self) -> Result<Workspace, ToolError> {
+    pub(in super::super) fn workspace(&self) -> Result<Workspace, ToolError> {
         let dir = self.place.as_ref().map_or(Path::new(""), |place| place.dir.as_path());
         Workspace::open(dir).map_err(|error| ToolError::permanent(format!("{}: {error}", dir.display())))
     }
 
     /// Commits the changes and removes the directory. Returns the branch; `None` if nothing has changed.
-    pub(super) async fn keep(mut self) -> Result<Option<String>, ToolError> {
+    pub(in super::super) async fn keep(mut self) -> Result<Option<String>, ToolError> {
         let Some(place) = &self.place else { return Ok(None) };
         let kept = place.keep().await;
         // What could not be kept stays where it is.

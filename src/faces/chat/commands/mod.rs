@@ -4,6 +4,7 @@
 #![expect(clippy::unnecessary_wraps, reason = "every function of the table has one signature")]
 
 mod help;
+mod sessions;
 mod settings;
 mod undo;
 mod context;

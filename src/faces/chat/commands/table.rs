@@ -1,7 +1,7 @@
 //! The table of built-in commands.
 
 use super::{CommandAnswer, CommandGroup, Completes, SlashCommand, later, now, tell_text};
-use super::{context, conversation, help, messages, settings, undo};
+use super::{context, conversation, help, messages, sessions, settings, undo};
 use crate::faces::chat::chat_session::Chat;
 use crate::screen::terminal;
 
@@ -86,6 +86,13 @@ const CONVERSATION: &[SlashCommand] = &[
     now("cost", "show what this conversation has cost so far", conversation::show_cost),
     now("stats", "show its figures, tool by tool", conversation::show_stats),
     now("clear", "begin a new conversation", conversation::clear_chat),
+    later("resume", "go on with an earlier conversation", sessions::resume_session)
+        .or("sessions")
+        .takes("[ID | TITLE]", Completes::Nothing),
+    now("fork", "go on with a copy of this conversation, or of what was before a message", sessions::fork_session)
+        .takes("[ID]", Completes::Nothing),
+    now("rename", "give this conversation a title, or take that back", sessions::rename_session)
+        .takes("[TITLE]", Completes::Nothing),
 ];
 
 const CHAT: &[SlashCommand] = &[

@@ -250,6 +250,9 @@ pub enum SessionCommand {
         /// List the sessions of all workspaces, and those of helpers
         #[arg(long)]
         all: bool,
+        /// Show the size of each log
+        #[arg(long)]
+        size: bool,
         /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
@@ -300,6 +303,26 @@ pub enum SessionCommand {
         #[arg(long, hide_possible_values = true, default_value = "markdown", value_name = "FORM", value_parser = parse_one_of::<ExportForm>(&["markdown", "html", "json", "openai", "atif"]))]
         to: ExportForm,
     },
+    /// Copy a session, and print the id of the copy
+    #[command(
+        after_help = "Examples:\n  agent session fork 20261127\n  agent chat --fork \"Retry logic\" --at m12\n\nThe copy \
+                      goes on by itself. What the first one changed in files is not undone."
+    )]
+    Fork {
+        /// The session's id, the start of it, or its title
+        id: String,
+        /// End the copy before this message, by the id that `session show` prints: m12
+        #[arg(long, value_name = "MESSAGE")]
+        at: Option<String>,
+    },
+    /// Give a session a title
+    #[command(after_help = "Example:\n  agent session rename 20261127 \"Retry logic\"")]
+    Rename {
+        /// The session's id, the start of it, or its title
+        id: String,
+        /// The title; an empty one takes it back
+        title: String,
+    },
     /// Delete sessions, with those of their helpers
     Delete {
         /// The sessions' ids, or the starts of them
@@ -315,6 +338,9 @@ pub enum SessionCommand {
         /// The sessions of all workspaces
         #[arg(long)]
         all: bool,
+        /// Keep those that you gave a title
+        #[arg(long)]
+        keep_named: bool,
         /// Print which; delete none
         #[arg(long)]
         dry_run: bool,
@@ -331,7 +357,7 @@ pub enum SessionCommand {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         id: Option<String>,
-        /// Back to before this message, by the id that `session show --context` prints: m12
+        /// Back to before this message, by the id that `session show` prints: m12
         #[arg(long, value_name = "MESSAGE")]
         to: Option<String>,
         #[command(flatten)]

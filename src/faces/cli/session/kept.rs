@@ -95,12 +95,14 @@ pub(super) fn prune_sessions(
     config: &Config,
     workspace: Option<&Path>,
     older_than: Duration,
+    keep_named: bool,
     dry_run: bool,
 ) -> CommandOutcome {
     let (now, store) = (Timestamp::now(), setup.store(config));
     let is_old = |summary: &&SessionSummary| {
         let age = summary.updated_at.parse::<Timestamp>().map(|written| now.duration_since(written));
-        summary.parent.is_none() && age.is_ok_and(|age| age.unsigned_abs() > older_than && age.is_positive())
+        let is_kept = summary.parent.is_some() || (keep_named && summary.named);
+        !is_kept && age.is_ok_and(|age| age.unsigned_abs() > older_than && age.is_positive())
     };
     let listed = setup.list_sessions(config, workspace)?;
     let mut count = 0;

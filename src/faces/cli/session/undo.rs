@@ -5,7 +5,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::config::Config;
-use crate::conversation::message::Handle;
 use crate::conversation::session::Session;
 use crate::faces::chat::undo::{open_history, restore_files};
 use crate::files::history::Direction;
@@ -30,13 +29,7 @@ pub(super) fn undo_message(
     };
     let messages = match &to {
         None => 1,
-        Some(text) => {
-            let handle = Handle::parse(text).filter(|handle| handle.call.is_none());
-            let found = handle.and_then(|handle| session.count_since(handle.number));
-            found.ok_or_else(|| {
-                CommandFailure::usage(format!("--to {text}: it is no message of yours in this session"))
-            })?
-        }
+        Some(to) => session.count_since(to).map_err(CommandFailure::usage)?,
     };
     let from = session.find_undo(messages).ok_or_else(nothing)?;
     if !part.conversation {

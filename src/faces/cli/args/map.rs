@@ -1,0 +1,55 @@
+//! The options of `agent map`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::turn::TurnArgs;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  agent map \"Translate to French: {{ item }}\" < lines.txt\n  agent map \"Label this issue: {{ \
+                  item.title }}\" --schema label.json --output-file labels.jsonl < issues.jsonl\n\nThe same command goes \
+                  on with an --output-file that is not complete. Exit codes: 0 when all are done, 1 when some failed, 8 at \
+                  --max-cost."
+)]
+pub struct MapArgs {
+    /// The task of each line: {{ item }} is the line, {{ item.FIELD }} a field of its JSON object
+    pub task: Option<String>,
+    #[command(flatten)]
+    pub turn: TurnArgs,
+    /// The most tasks at a time [default: 8]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub jobs: Option<u16>,
+    /// The form of the lines: auto (by the first), jsonl, text
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t, value_name = "FORM")]
+    pub input: InputForm,
+    /// Let each task change files, in a git worktree of its own; its branch is named in the result
+    #[arg(long, value_name = "worktree", value_parser = ["worktree"])]
+    pub isolate: Option<String>,
+    /// Write results as they come, not in the order of the input
+    #[arg(long)]
+    pub unordered: bool,
+    /// Write the results to this file, and go on with what is in it
+    #[arg(long, value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
+    /// Run again what failed
+    #[arg(long, requires = "output_file")]
+    pub retry_failed: bool,
+    /// Go on with results of another task
+    #[arg(long, requires = "output_file")]
+    pub force: bool,
+    /// A JSON Schema that each answer must match
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+}
+
+/// The form of the lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum InputForm {
+    /// By the first line: JSON lines if it is a JSON object, else text.
+    #[default]
+    Auto,
+    Jsonl,
+    Text,
+}

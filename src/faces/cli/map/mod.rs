@@ -1,0 +1,336 @@
+//! `agent map`: one run for each line of stdin, several at a time, one line of JSON for each.
+
+mod input;
+mod progress;
+mod results;
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions, SetupError};
+use crate::agent::exit::Signal;
+use crate::base::digest::hash_sha256;
+use crate::base::text;
+use crate::conversation::event::RunStatus;
+use crate::conversation::message::Usage;
+use crate::prompt::AnswerReader;
+use crate::screen::Bar;
+use crate::template::{Template, Undefined, convert_value};
+
+use super::args::MapArgs;
+use super::setup::{CliSetup, build_runtime, setting_flags};
+use super::signals::Signals;
+use super::{CommandFailure, CommandOutcome, exit, note_progress, run, warn_person};
+use input::{MapItem, MapItems};
+use progress::{KnownIds, MapProgress, StopSwitch};
+use results::{GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
+
+/// What tasks may do.
+const ISOLATED: &str =
+    "Each task works in a git worktree of its own; its changes are on the branch that its result names.";
+const ONLY_READING: &str =
+    "Tasks only read here; with --isolate worktree each may change files, in a worktree of its own.";
+
+/// The tasks at a time.
+const USUAL_JOBS: usize = 8;
+/// The time between two lines of progress where no bar is drawn.
+const BETWEEN: Duration = Duration::from_secs(10);
+
+pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
+    refuse_options(&args)?;
+    let signals = Signals::listen()?;
+    let is_isolated = args.isolate.is_some();
+    if !is_isolated {
+        // Tasks side by side would change the same files.
+        setup.global.sets.push("permissions.max=read".to_owned());
+    }
+    let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
+    let schema = args.schema.as_deref().map(run::read_schema).transpose()?;
+    let output = if schema.is_some() { AnswerReader::Schema } else { AnswerReader::Json };
+    let mut options = RunOptions { output, ..run::read_options(&args.turn, schema)? };
+    options.flow = run::choose_flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
+    let template = args.task.as_deref().map(|task| Template::compile("TASK", task, Undefined::Error)).transpose();
+    let template = template.map_err(|error| CommandFailure::usage(format!("the task: {error}")))?;
+    let digest = digest_task(&args, &options);
+    if io::stdin().is_terminal() {
+        return Err(CommandFailure::usage("the items come from stdin, one a line: agent map \"TASK\" < FILE"));
+    }
+    let store = (!args.turn.ephemeral).then(|| assembly::open_store(&config));
+    let runner = MapRunner::new(&config, &workspace, options, store, is_isolated, args.turn.max_cost)?;
+    let going_on = GoingOn {
+        task: &digest,
+        is_forced: args.force,
+        retries_failed: args.retry_failed,
+        is_ordered: !args.unordered,
+    };
+    let opened = match &args.output_file {
+        Some(path) => results::open_file(path, going_on).map_err(CommandFailure::usage)?,
+        None => results::open_stdout(!args.unordered)?,
+    };
+    if !setup.global.quiet {
+        runner.warnings.iter().for_each(|warning| warn_person(warning));
+        note_progress(if is_isolated { ISOLATED } else { ONLY_READING });
+        if !opened.finished.is_empty() {
+            note_progress(&format!(
+                "{} are finished and are not run again.",
+                count_results(opened.finished.len())
+            ));
+        }
+    }
+    let stop = Arc::new(StopSwitch::default());
+    stop.listen(&signals, &runner);
+    let job = MapJob {
+        template,
+        skills: args.turn.skills.clone(),
+        digest,
+        runner: Arc::new(runner),
+        stop,
+        jobs: args.jobs.map_or(USUAL_JOBS, usize::from),
+        is_ordered: !args.unordered,
+        is_quiet: setup.global.quiet,
+        bar: setup.bar(),
+    };
+    let items = MapItems::read(io::stdin(), args.input);
+    let runtime = build_runtime()?;
+    let ended = runtime.block_on(job.run_all(items, opened));
+    // A thread may still read a line.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Refuses the options of one run that mean nothing for many.
+fn refuse_options(args: &MapArgs) -> Result<(), CommandFailure> {
+    let turn = &args.turn;
+    let wrong = [
+        ("--session", turn.session.is_some()),
+        ("--fork", turn.fork.is_some()),
+        ("--continue", turn.continue_latest),
+        ("--file", !turn.files.is_empty()),
+    ];
+    if let Some((option, _)) = wrong.iter().find(|(_, given)| *given) {
+        return Err(CommandFailure::usage(format!("{option} is about one run, and map makes many: leave it out")));
+    }
+    match (&args.task, &turn.prompt) {
+        (None, None) => {
+            Err(CommandFailure::usage("no task: agent map \"Summarise {{ item }}\" < FILE, or --prompt"))
+        }
+        (Some(task), _) if task.trim().is_empty() => Err(CommandFailure::usage("the task is empty")),
+        _ => Ok(()),
+    }
+}
+
+/// A short digest of what decides an answer besides the item.
+fn digest_task(args: &MapArgs, options: &RunOptions) -> String {
+    let parts = [
+        args.task.as_deref().unwrap_or_default(),
+        options.prompt.as_deref().unwrap_or_default(),
+        args.turn.flow.as_deref().unwrap_or_default(),
+        &options.schema.as_ref().map(Value::to_string).unwrap_or_default(),
+        &serde_json::to_string(&options.vars).unwrap_or_default(),
+    ];
+    hash_sha256(parts.iter().flat_map(|part| [part.as_bytes(), b"\0"]))[..8].to_owned()
+}
+
+/// The whole work.
+struct MapJob {
+    template: Option<Template>,
+    skills: Vec<String>,
+    digest: String,
+    runner: Arc<MapRunner>,
+    stop: Arc<StopSwitch>,
+    jobs: usize,
+    is_ordered: bool,
+    is_quiet: bool,
+    bar: Bar,
+}
+
+/// A task that runs, as its result names it.
+type EndedTask = (usize, String, Result<MapOutcome, SetupError>);
+
+impl MapJob {
+    async fn run_all(self, mut items: MapItems, opened: OpenedResults) -> CommandOutcome {
+        let OpenedResults { writer, finished } = opened;
+        let (mut running, mut progress) = (JoinSet::<EndedTask>::new(), MapProgress::default());
+        let mut ids = KnownIds::default();
+        let (mut is_warm, mut wrong) = (false, None);
+        loop {
+            let is_stopping = self.stop.is_draining() || self.runner.is_exhausted() || writer.has_failed();
+            // The common beginning is sent once before the others ask.
+            let width = if is_warm { self.jobs } else { 1 };
+            let wants = !is_stopping && !progress.is_read && running.len() < width;
+            if !wants && running.is_empty() {
+                break;
+            }
+            let changed = self.stop.changed();
+            tokio::select! {
+                Some(ended) = running.join_next() => {
+                    is_warm = true;
+                    let (at, id, ended) = ended?;
+                    self.take_end(at, &id, ended, &writer, &mut progress);
+                }
+                item = items.next(), if wants => match item {
+                    Ok(Some(item)) => {
+                        let at = progress.read;
+                        progress.read += 1;
+                        self.take_item(at, ids.name(item), &finished, &writer, &mut running, &mut progress);
+                    }
+                    Ok(None) => progress.is_read = true,
+                    Err(error) => {
+                        wrong = Some(error);
+                        progress.is_read = true;
+                    }
+                },
+                () = self.runner.first_answer(), if !is_warm && !running.is_empty() => is_warm = true,
+                () = changed => {}
+            }
+            self.tell(&mut progress, running.len());
+        }
+        let waiting = writer.finish();
+        drop(self.bar);
+        match waiting {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::DONE),
+            Err(error) => {
+                return Err(CommandFailure::word(exit::FAILED, format!("cannot write the results: {error}")));
+            }
+            Ok(0) => {}
+            Ok(waiting) if !self.is_quiet => note_progress(&format!(
+                "{} wait in the journal for results before them; the same command goes on.",
+                count_results(waiting)
+            )),
+            Ok(_) => {}
+        }
+        if !self.is_quiet {
+            note_progress(&progress.describe(0));
+        }
+        if let Some(error) = wrong {
+            return Err(CommandFailure::word(exit::FAILED, format!("stdin cannot be read: {error}")));
+        }
+        Ok(match self.runner.cancel.signal() {
+            Some(signal) => signal.code(),
+            None if self.stop.is_draining() => Signal::Interrupt.code(),
+            None if self.runner.is_exhausted() => exit::LIMIT,
+            None if progress.failed > 0 => exit::FAILED,
+            None => exit::DONE,
+        })
+    }
+
+    /// Begins the task of an item, unless it is finished or wrong.
+    fn take_item(
+        &self,
+        at: usize,
+        item: MapItem,
+        finished: &HashMap<String, RowPlace>,
+        writer: &ResultWriter,
+        running: &mut JoinSet<EndedTask>,
+        progress: &mut MapProgress,
+    ) {
+        let MapItem { id, value, .. } = item;
+        if let Some(place) = finished.get(&id).filter(|_| value.is_ok()) {
+            progress.kept += 1;
+            if self.is_ordered {
+                writer.add(WrittenRow::Kept(at, *place));
+            }
+            return;
+        }
+        let task = value
+            .and_then(|item| Ok(MapTask { said: self.write_task(&item)?, item, skills: self.skills.clone() }));
+        match task {
+            Ok(task) => {
+                let runner = Arc::clone(&self.runner);
+                running.spawn(async move { (at, id, runner.run(task).await) });
+            }
+            Err(why) => {
+                progress.failed += 1;
+                let row = self.fail(&id, exit::USAGE, &why);
+                writer.add(WrittenRow::New(at, write_row(&row)));
+            }
+        }
+    }
+
+    /// The message of a task.
+    fn write_task(&self, item: &Value) -> Result<Option<String>, String> {
+        let Some(template) = &self.template else { return Ok(None) };
+        let context = convert_value(&serde_json::json!({ "item": item }));
+        template.render(&context).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn fail<'a>(&'a self, id: &'a str, exit_code: u8, reason: &'a str) -> ResultRow<'a> {
+        ResultRow {
+            v: VERSION,
+            id,
+            status: RunStatus::Error,
+            exit_code,
+            reason: Some(reason),
+            result: Value::Null,
+            usage: Usage::default(),
+            cost: None,
+            duration_ms: 0,
+            session: None,
+            branch: None,
+            task: &self.digest,
+        }
+    }
+
+    /// Writes the result of a task. One that was interrupted is not finished.
+    fn take_end(
+        &self,
+        at: usize,
+        id: &str,
+        ended: Result<MapOutcome, SetupError>,
+        writer: &ResultWriter,
+        progress: &mut MapProgress,
+    ) {
+        let row = match &ended {
+            Err(_) if self.runner.cancel.is_triggered() => return,
+            Ok(outcome) if outcome.ending.status == RunStatus::Interrupted => return,
+            Err(error) => self.fail(id, exit::FAILED, &error.message),
+            Ok(outcome) => {
+                progress.usage += outcome.usage;
+                progress.cost.add(&outcome.usage, outcome.cost);
+                let ending = &outcome.ending;
+                ResultRow {
+                    status: ending.status,
+                    reason: (ending.code != exit::DONE).then_some(ending.reason.as_str()),
+                    result: outcome.result.clone(),
+                    usage: outcome.usage,
+                    cost: outcome.cost,
+                    duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+                    session: outcome.session.as_deref(),
+                    branch: outcome.branch.as_deref(),
+                    ..self.fail(id, ending.code, "")
+                }
+            }
+        };
+        if row.exit_code == exit::DONE {
+            progress.done += 1;
+        } else {
+            progress.failed += 1;
+        }
+        writer.add(WrittenRow::New(at, write_row(&row)));
+    }
+
+    fn tell(&self, progress: &mut MapProgress, running: usize) {
+        let ended = progress.done + progress.failed + progress.kept;
+        self.bar.set(ended, progress.read, &progress.describe(running));
+        let is_due = progress.told.get_or_insert_with(Instant::now).elapsed() > BETWEEN;
+        if is_due && !self.is_quiet && !io::stderr().is_terminal() {
+            progress.told = Some(Instant::now());
+            note_progress(&progress.describe(running));
+        }
+    }
+}
+
+fn write_row(row: &ResultRow<'_>) -> Vec<u8> {
+    let mut line = serde_json::to_vec(row).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+fn count_results(count: usize) -> String {
+    text::count_noun(count as u64, "result", "results")
+}

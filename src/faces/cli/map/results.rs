@@ -1,0 +1,278 @@
+//! The results of many tasks: one line each, in the order of the input, or as they come.
+//!
+//! A result is finished once it is on disk: in the output itself, or in the journal beside it while results before it are
+//! missing. Whoever goes on with an output takes what is finished from both. A thread writes, several results at once, so
+//! that the disk is waited for once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::conversation::event::RunStatus;
+use crate::conversation::message::Usage;
+
+use super::super::exit;
+
+/// The version of the lines.
+pub const VERSION: u32 = 1;
+
+/// One result, as a line of the output.
+#[derive(Debug, Serialize)]
+pub struct ResultRow<'a> {
+    pub v: u32,
+    pub id: &'a str,
+    pub status: RunStatus,
+    pub exit_code: u8,
+    /// Why it did not end well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+    pub result: Value,
+    pub usage: Usage,
+    pub cost: Option<f64>,
+    pub duration_ms: u64,
+    pub session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<&'a str>,
+    /// The digest of the template and what else decides the answer.
+    pub task: &'a str,
+}
+
+/// What going on needs to know of a line.
+#[derive(Debug, Deserialize)]
+struct FinishedRow {
+    v: u32,
+    id: String,
+    exit_code: u8,
+    task: String,
+}
+
+/// Where a finished line lies in the journal, in bytes.
+pub type RowPlace = (u64, usize);
+
+/// A line for the writer, with its position among all.
+pub enum WrittenRow {
+    New(usize, Vec<u8>),
+    /// It was finished before.
+    Kept(usize, RowPlace),
+}
+
+/// What to do with an output that exists.
+#[derive(Debug, Clone, Copy)]
+pub struct GoingOn<'a> {
+    /// The digest that its lines must have.
+    pub task: &'a str,
+    pub is_forced: bool,
+    pub retries_failed: bool,
+    pub is_ordered: bool,
+}
+
+/// An output that was opened, and what is finished in it.
+pub struct OpenedResults {
+    pub writer: ResultWriter,
+    /// By id. In an output without order, the places mean nothing.
+    pub finished: HashMap<String, RowPlace>,
+}
+
+/// Writes results on a thread of its own.
+pub struct ResultWriter {
+    sender: mpsc::Sender<WrittenRow>,
+    thread: JoinHandle<io::Result<usize>>,
+}
+
+impl ResultWriter {
+    /// Hands over a row. After a failure of the disk rows are dropped; [`ResultWriter::has_failed`] tells.
+    pub fn add(&self, row: WrittenRow) {
+        let _ = self.sender.send(row);
+    }
+
+    /// True if nothing can be written any more.
+    pub fn has_failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until everything is written. Returns the number of results that wait in the journal for others.
+    ///
+    /// # Errors
+    /// The output or the journal cannot be written.
+    pub fn finish(self) -> io::Result<usize> {
+        drop(self.sender);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the writer failed")))
+    }
+
+    fn spawn(state: WriterState) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        Self { sender, thread: thread::spawn(move || state.write_all(&receiver)) }
+    }
+}
+
+/// Opens an output for stdout.
+///
+/// # Errors
+/// There is no room for temporary files.
+pub fn open_stdout(is_ordered: bool) -> io::Result<OpenedResults> {
+    let journal = if is_ordered { Some(tempfile::tempfile()?) } else { None };
+    let state = WriterState {
+        output: Box::new(io::stdout()),
+        synced: None,
+        journal,
+        journal_path: None,
+        journal_len: 0,
+        next: 0,
+        ready: BTreeMap::new(),
+    };
+    Ok(OpenedResults { writer: ResultWriter::spawn(state), finished: HashMap::new() })
+}
+
+/// Opens an output file, and goes on with what is finished in it and in its journal.
+///
+/// # Errors
+/// A sentence: it holds something else, results of another task, or the disk fails.
+pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, String> {
+    let journal_path = path.with_added_extension("journal");
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let mut finished = HashMap::new();
+    // What both hold goes to a new file, which replaces one of them.
+    let target = if going_on.is_ordered { &journal_path } else { path };
+    let renewed = target.with_added_extension("new");
+    let mut into = File::create(&renewed).map_err(failed)?;
+    let mut len = 0;
+    for from in [&journal_path, path] {
+        len = collect_finished(from, going_on, &mut into, len, &mut finished)?;
+    }
+    into.sync_all().map_err(failed)?;
+    fs::rename(&renewed, target).map_err(failed)?;
+    let output = if going_on.is_ordered {
+        OpenOptions::new().create(true).write(true).truncate(true).open(path).map_err(failed)?
+    } else {
+        let _ = fs::remove_file(&journal_path);
+        OpenOptions::new().append(true).open(path).map_err(failed)?
+    };
+    let journal = going_on.is_ordered.then(|| OpenOptions::new().read(true).append(true).open(&journal_path));
+    let state = WriterState {
+        synced: Some(output.try_clone().map_err(failed)?),
+        output: Box::new(output),
+        journal: journal.transpose().map_err(failed)?,
+        journal_path: going_on.is_ordered.then_some(journal_path),
+        journal_len: len,
+        next: 0,
+        ready: BTreeMap::new(),
+    };
+    Ok(OpenedResults { writer: ResultWriter::spawn(state), finished })
+}
+
+/// Copies the finished lines of a file that are not known yet. Returns the length of the copy.
+fn collect_finished(
+    path: &Path,
+    going_on: GoingOn<'_>,
+    into: &mut File,
+    mut len: u64,
+    finished: &mut HashMap<String, RowPlace>,
+) -> Result<u64, String> {
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(len),
+        file => file.map_err(failed)?,
+    };
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(format!("{} is no regular file", path.display()));
+    }
+    let mut lines = BufReader::new(file);
+    for number in 1.. {
+        let mut line = Vec::new();
+        // A line without its end was being written when the run ended.
+        if lines.read_until(b'\n', &mut line).map_err(failed)? == 0 || line.last() != Some(&b'\n') {
+            break;
+        }
+        let row = serde_json::from_slice::<FinishedRow>(&line).ok().filter(|row| row.v == VERSION);
+        let Some(row) = row else {
+            let place = path.display();
+            return Err(format!("{place}:{number} is no result of agent map: name another --output-file"));
+        };
+        if row.task != going_on.task && !going_on.is_forced {
+            let place = path.display();
+            return Err(format!(
+                "{place}:{number} is the result of another task: name another --output-file, or go on with --force"
+            ));
+        }
+        // What is wrong with a line of the input is found again.
+        let is_kept = row.exit_code != exit::USAGE && (row.exit_code == exit::DONE || !going_on.retries_failed);
+        if is_kept && !finished.contains_key(&row.id) {
+            into.write_all(&line).map_err(failed)?;
+            finished.insert(row.id, (len, line.len()));
+            len += line.len() as u64;
+        }
+    }
+    Ok(len)
+}
+
+struct WriterState {
+    output: Box<dyn Write + Send>,
+    /// The file of the output.
+    synced: Option<File>,
+    /// Where rows wait for those before them; `None` without order.
+    journal: Option<File>,
+    journal_path: Option<PathBuf>,
+    journal_len: u64,
+    /// The position of the next row of the output.
+    next: usize,
+    ready: BTreeMap<usize, RowPlace>,
+}
+
+impl WriterState {
+    fn write_all(mut self, rows: &mpsc::Receiver<WrittenRow>) -> io::Result<usize> {
+        while let Ok(first) = rows.recv() {
+            let batch: Vec<WrittenRow> = std::iter::once(first).chain(rows.try_iter()).collect();
+            self.write_batch(batch)?;
+        }
+        if let Some(output) = &self.synced {
+            output.sync_all()?;
+        }
+        if let Some(path) = self.journal_path.filter(|_| self.ready.is_empty()) {
+            fs::remove_file(path)?;
+        }
+        Ok(self.ready.len())
+    }
+
+    fn write_batch(&mut self, batch: Vec<WrittenRow>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for row in batch {
+            match row {
+                WrittenRow::New(at, row) => {
+                    self.ready.insert(at, (self.journal_len + bytes.len() as u64, row.len()));
+                    bytes.extend(row);
+                }
+                WrittenRow::Kept(at, place) => {
+                    self.ready.insert(at, place);
+                }
+            }
+        }
+        let Some(journal) = &mut self.journal else {
+            self.ready.clear();
+            self.output.write_all(&bytes)?;
+            self.output.flush()?;
+            return self.synced.as_ref().map_or(Ok(()), File::sync_data);
+        };
+        if !bytes.is_empty() {
+            journal.seek(SeekFrom::End(0))?;
+            journal.write_all(&bytes)?;
+            if self.journal_path.is_some() {
+                journal.sync_data()?;
+            }
+            self.journal_len += bytes.len() as u64;
+        }
+        while let Some((offset, len)) = self.ready.remove(&self.next) {
+            let mut row = vec![0; len];
+            journal.seek(SeekFrom::Start(offset))?;
+            journal.read_exact(&mut row)?;
+            self.output.write_all(&row)?;
+            self.next += 1;
+        }
+        self.output.flush()
+    }
+}
