@@ -52,6 +52,7 @@ mod loops;
 mod limits;
 mod stop;
 mod unfinished;
+mod hooks;
 mod toolbox;
 mod live_calls;
 mod request;
@@ -85,6 +86,7 @@ pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
 pub use conversation::Conversation;
 pub use emitter::Emitter;
+pub use hooks::{HookCall, HookGround, Hooks};
 pub use limits::ReachedLimit;
 pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
@@ -114,6 +116,8 @@ pub struct Agent {
     /// The way a request is carried out.
     pub mode: Mode,
     pub rules: PolicyRules,
+    /// What runs at events of a run.
+    pub hooks: Hooks,
     pub workspace: Workspace,
     /// Directories outside the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
@@ -154,6 +158,8 @@ pub struct Run {
     pub outputs: Option<Value>,
     /// The person's messages during a running turn.
     pub steering: Steering,
+    /// The session of which hooks have heard that it begins or goes on.
+    pub heard: Option<String>,
     /// True if the first request is shown instead of sent: [`TurnStop::Shown`].
     pub is_dry: bool,
     /// True if the person wants the plan that waits to go on with the next message.
@@ -181,6 +187,7 @@ impl Run {
             superior: None,
             outputs: None,
             steering: Steering::default(),
+            heard: None,
             is_dry: false,
             resumes_plan: false,
         }

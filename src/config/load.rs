@@ -10,6 +10,7 @@ use super::command;
 use super::env::Env;
 use super::flow::{self, FlowConfig};
 use super::gather::{Gathered, gather_documents};
+use super::hook::{self, HookConfig};
 use super::inspect::{self, PromptCheck};
 use super::loaded::{Config, ConfigInputs};
 use super::mcp::{self, McpServerConfig};
@@ -73,6 +74,7 @@ struct TypedConfig {
     session_stores: Named<SessionStoreConfig>,
     flows: Named<FlowConfig>,
     servers: Named<McpServerConfig>,
+    hooks: Named<HookConfig>,
 }
 
 impl TypedConfig {
@@ -97,6 +99,7 @@ impl TypedConfig {
             session_stores: read_named(merged, SubjectKind::SessionStores, sources, None, wrong),
             flows: read_named(merged, SubjectKind::Flows, sources, None, wrong),
             servers: read_named(merged, SubjectKind::Mcp, sources, None, wrong),
+            hooks: read_named(merged, SubjectKind::Hooks, sources, None, wrong),
         };
         (typed, refused)
     }
@@ -112,6 +115,7 @@ impl TypedConfig {
         command::check_commands(merged, sources, &self.tools, mistakes);
         flow::check_flows(merged, sources, &self.flows, mistakes);
         mcp::check_servers(merged, sources, &self.servers, mistakes);
+        hook::check_hooks(merged, sources, &self.hooks, mistakes);
         rules::check_rules(
             merged,
             self.settings.as_ref(),
@@ -202,6 +206,7 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
         session_stores: typed.session_stores,
         flows: typed.flows,
         servers: typed.servers,
+        hooks: typed.hooks,
         prompt_dirs: layers.prompt_dirs,
         skill_dirs: layers.skill_dirs,
         command_dirs: layers.command_dirs,

@@ -7,6 +7,7 @@ use super::api_key::ApiKey;
 use super::env::{Env, ProgramDirs};
 use super::flags::SettingFlags;
 use super::flow::FlowConfig;
+use super::hook::HookConfig;
 use super::manifest::Manifest;
 use super::mcp::McpServerConfig;
 use super::mistake::did_you_mean;
@@ -32,6 +33,8 @@ pub struct Config {
     pub flows: Named<FlowConfig>,
     /// The servers of tools, by the name before `__` in the names of their tools.
     pub servers: Named<McpServerConfig>,
+    /// What runs at events of a run, by name.
+    pub hooks: Named<HookConfig>,
     /// Lowest first; the built-in prompts are below them all.
     pub prompt_dirs: Vec<PromptDir>,
     /// Lowest first; the built-in skills are below them all.

@@ -32,6 +32,7 @@ mod profile;
 mod api_key;
 mod model;
 mod tool;
+mod hook;
 mod mcp;
 mod schema;
 // From files to the whole.
@@ -71,6 +72,7 @@ pub use duration::{format_duration, parse_duration};
 pub use env::Env;
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
+pub use hook::{HookConfig, HookEvent};
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;

@@ -138,6 +138,7 @@ impl Pass<'_> {
             let why = match document.kind {
                 SubjectKind::Flows => "there is a flow of this name already, and a project changes none",
                 SubjectKind::Mcp => "there is a server of this name already, and a project changes none",
+                SubjectKind::Hooks => "there is a hook of this name already, and a project changes none",
                 _ => "a project brings no models and no session stores",
             };
             self.leave_out(document.node.place, "the file", why);

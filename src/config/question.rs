@@ -73,6 +73,7 @@ const TOOL: &str = "a tool";
 const MODEL: &str = "options of a model";
 const AGENT: &str = "an agent";
 const SERVER: &str = "a server of tools";
+const HOOK: &str = "a command that runs by itself at an event";
 const FLOW: &str = "a flow: steps that a person can run";
 const INSTRUCTS: &str = "instructs the model";
 const UNREAD: &str = "read by nothing";
@@ -94,6 +95,7 @@ fn describe_effect(layer: &BroughtDir, file: &Path) -> &'static str {
         (ManifestPart::Config, "agents") => AGENT,
         (ManifestPart::Config, "flows") => FLOW,
         (ManifestPart::Config, "mcp") => SERVER,
+        (ManifestPart::Config, "hooks") => HOOK,
         (ManifestPart::Config, _) => SETTINGS,
     }
 }
@@ -110,8 +112,8 @@ fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>,
     let folder = file.parent().and_then(Path::to_str).unwrap_or_default();
     let Some(kind) = SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
     let is_command = kind == SubjectKind::Tools && node.get("command").is_some();
-    let is_server = kind == SubjectKind::Mcp;
-    for key in ["command", "workdir", "env", "url", "headers", "sandbox"] {
+    let is_server = matches!(kind, SubjectKind::Mcp | SubjectKind::Hooks);
+    for key in ["on", "match", "command", "workdir", "env", "url", "headers", "sandbox"] {
         let value = node.get(key).filter(|_| is_command || is_server);
         runs.extend(value.map(|value| format!("{name}: {key}: {}", in_words(value))));
     }

@@ -8,6 +8,7 @@ use schemars::schema_for;
 use serde_json::{Value, json};
 
 use super::flow::FlowConfig;
+use super::hook::HookConfig;
 use super::mcp::McpServerConfig;
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, SessionStoreConfig, Settings};
@@ -33,6 +34,7 @@ pub(super) fn generate_schema(kind: SubjectKind) -> Value {
         SubjectKind::SessionStores => schema_for!(SessionStoreConfig),
         SubjectKind::Flows => schema_for!(FlowConfig),
         SubjectKind::Mcp => schema_for!(McpServerConfig),
+        SubjectKind::Hooks => schema_for!(HookConfig),
     };
     schema.to_value()
 }

@@ -41,15 +41,24 @@ pub enum SubjectKind {
     SessionStores,
     Flows,
     Mcp,
+    Hooks,
 }
 
 impl SubjectKind {
     /// Every kind, in the order of the files.
-    pub const ALL: [Self; 7] =
-        [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows, Self::Mcp];
+    pub const ALL: [Self; 8] = [
+        Self::Settings,
+        Self::Agents,
+        Self::Models,
+        Self::Tools,
+        Self::SessionStores,
+        Self::Flows,
+        Self::Mcp,
+        Self::Hooks,
+    ];
     /// The kinds that have a file for each name. Their dotted keys begin with the kind.
-    pub const NAMED: [Self; 6] =
-        [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows, Self::Mcp];
+    pub const NAMED: [Self; 7] =
+        [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows, Self::Mcp, Self::Hooks];
 
     /// Its name in keys and schemas.
     pub fn name(self) -> &'static str {
@@ -61,6 +70,7 @@ impl SubjectKind {
             Self::SessionStores => "session_stores",
             Self::Flows => "flows",
             Self::Mcp => "mcp",
+            Self::Hooks => "hooks",
         }
     }
 

@@ -74,7 +74,7 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
-pub use commands::{BoundedInput, Environment, Jobs, PlainState};
+pub use commands::{BoundedInput, Environment, Jobs, PlainState, keep_programs_outside};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;

@@ -36,6 +36,7 @@ mod configuration;
 mod surroundings;
 mod flow_steps;
 mod flows;
+mod hooks;
 mod hostile;
 mod prompting;
 mod shipped_prompts;

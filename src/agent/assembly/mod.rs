@@ -7,6 +7,7 @@ mod catalogue;
 mod ending;
 mod facts;
 mod ground;
+mod hooks;
 mod layers;
 mod needs;
 mod orchestration;
@@ -143,6 +144,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let has_walls = sandbox.is_some();
+    let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref());
     let servers = match shared {
         Some(shared) => shared.servers.clone(),
         None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),
@@ -166,9 +168,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         Toolbox::default()
     };
     toolbox.guide(settings.profile.or(model.info().profile));
-    let mut rules = settings.permissions.rules.clone();
-    rules.extend(toolbox.servers().map(servers::list_rules).unwrap_or_default());
-    let rules = PolicyRules::new(&rules).map_err(SetupError::configuration)?;
+    let rules = gather_rules(settings, &toolbox)?;
     hide_denied(&mut toolbox, options, approval.mode, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
@@ -209,6 +209,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         orchestration,
         unfinished: Arc::clone(&ground.unfinished),
         rules,
+        hooks,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver: Arc::clone(approver),
@@ -218,6 +219,13 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     };
     let bounds = boundary::create_bounds(settings, plan);
     Ok(Services { agent, catalogue, warnings, bounds })
+}
+
+/// The rules of the agent and of its servers.
+fn gather_rules(settings: &AgentConfig, toolbox: &Toolbox) -> Result<PolicyRules, SetupError> {
+    let mut rules = settings.permissions.rules.clone();
+    rules.extend(toolbox.servers().map(servers::list_rules).unwrap_or_default());
+    PolicyRules::new(&rules).map_err(SetupError::configuration)
 }
 
 /// Leaves out the tools whose every call would be denied. In a chat the mode can change, and the tools stay the same.

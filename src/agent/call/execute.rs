@@ -23,6 +23,7 @@ use crate::safety::{Enclosure, Refused};
 use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
 
 use super::end::{CallEnd, CallFailure};
+use super::hooks;
 use super::measure::{CallMeasurement, CallStart};
 use super::prepare::PreparedCall;
 use super::superior::{CallerTerms, HelperLink, TrustState};
@@ -76,7 +77,7 @@ impl<'a> PreparedCall<'a> {
         services.announce(&self);
         let enclosure = self.plan.as_ref().map_or(Enclosure::Read, |plan| plan.enclosure);
         let start = self.start;
-        self.run_tool(start, enclosure, services).await
+        Box::pin(self.run_tool(start, enclosure, services)).await
     }
 
     /// Ends the call before its tool runs.
@@ -168,6 +169,11 @@ impl<'a> PreparedCall<'a> {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
             call_persistently(tool, &self.arguments, context, self.time_limit).await
         };
+        let mut result = result;
+        if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
+            let warnings = Box::pin(hooks::take_result(agent, &self.call.name, &self.arguments, output)).await;
+            emitter.warn(warnings);
+        }
         if let Some(change) = change {
             Box::pin(services.end_change(change)).await;
         }
@@ -199,7 +205,7 @@ impl<'a> PreparedCall<'a> {
         let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
         let trusted = tool.is_trusted();
-        let remarks = Vec::new();
+        let remarks = self.list_hook_texts();
         CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
 }
@@ -207,7 +213,7 @@ impl<'a> PreparedCall<'a> {
 impl CallOutcome<'_> {
     /// Runs the call again with fewer restrictions, as a person allowed.
     pub(super) async fn run_again(self, enclosure: Enclosure, services: &CallServices<'_>) -> Self {
-        self.prepared.run_tool(CallStart::now(), enclosure, services).await
+        Box::pin(self.prepared.run_tool(CallStart::now(), enclosure, services)).await
     }
 
     /// The guarantee that is unavailable, if that is why the call failed: it ends the turn.

@@ -16,6 +16,8 @@ mod schedule;
 mod shape;
 mod settle;
 mod given;
+mod hooked;
+mod hooks;
 mod by_hand;
 
 pub use by_hand::{CalledByHand, call_by_hand};

@@ -47,6 +47,11 @@ impl<'t> Turn<'t> {
     where
         't: 'c,
     {
+        if prepared.hooked.is_some()
+            && let Some(refusal) = Box::pin(self.heed_hooks(prepared)).await?
+        {
+            return Ok(Some(refusal));
+        }
         let is_allowed = prepared.plan.as_ref().is_ok_and(|plan| plan.verdict == Verdict::Allow(Grounds::Mode));
         if is_allowed && self.loses_changes().await {
             prepared.judge_again(self.agent, TrustState { loses_changes: true, ..self.trust() });
@@ -185,6 +190,9 @@ impl<'t> Turn<'t> {
         always: Option<&Grant>,
     ) -> Result<PermissionDecision, TurnStop> {
         let Question { why, editable, .. } = question;
+        if let Some(why) = Box::pin(self.heed_permission_hooks(call)).await {
+            return self.deny_by_policy(call, &why, Grounds::Rule);
+        }
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -248,7 +256,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Denies a call in the name of a rule or of the policy.
-    fn deny_by_policy(
+    pub(super) fn deny_by_policy(
         &mut self,
         call: &ToolCall,
         why: &str,

@@ -18,6 +18,7 @@ use crate::safety::{Enclosure, Hold, Reach};
 use crate::tools::Tool;
 
 use super::arguments;
+use super::hooked::{HookedCall, concern_call};
 use super::measure::CallStart;
 use super::superior::TrustState;
 
@@ -37,6 +38,8 @@ pub(in crate::agent) struct PreparedCall<'a> {
     pub edited: Option<String>,
     /// The longest that it may take, if its step says so.
     pub time_limit: Option<Duration>,
+    /// If hooks run before or after it: what they say to the model.
+    pub hooked: Option<Box<HookedCall>>,
     /// The way to run it; or the reason, for the model, that it cannot run.
     pub plan: Result<CallPlan<'a>, String>,
 }
@@ -104,7 +107,9 @@ impl<'a> PreparedCall<'a> {
             }
             Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
         };
-        Self { call, slot, start, arguments, variables: Vec::new(), edited: None, time_limit: None, plan }
+        let is_hooked = plan.is_ok() && concern_call(agent, &call.name, &arguments);
+        let hooked = is_hooked.then(Box::default);
+        Self { call, slot, start, arguments, variables: Vec::new(), edited: None, time_limit: None, hooked, plan }
     }
 
     /// Judges the call by another state of the conversation.
@@ -137,6 +142,7 @@ impl<'a> PreparedCall<'a> {
     /// The company in which it may run.
     pub(in crate::agent) fn lane(&self) -> CallLane {
         let allowed = self.plan.as_ref().ok().filter(|plan| matches!(plan.verdict, Verdict::Allow(_)));
+        let allowed = allowed.filter(|_| self.hooked.is_none());
         match allowed.filter(|plan| plan.reads && !plan.tool.waits_for_person()) {
             Some(plan) if plan.tool.is_run() => CallLane::Helpers,
             Some(_) => CallLane::Reading,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::briefing::brief_conversation;
-use crate::agent::turn::{Turn, TurnEnd, TurnInput, TurnStop, take_turn};
+use crate::agent::turn::{Turn, TurnEnd, TurnInput, TurnStop, hear_hooks, take_turn};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
@@ -80,6 +80,13 @@ pub async fn run_input(
     }
     if let Some(servers) = agent.tools.servers().filter(|_| !run.is_dry) {
         servers.begin();
+    }
+    if run.superior.is_none() && !run.is_dry {
+        let text = given.said.as_ref().map(|said| said.text.as_str());
+        match Box::pin(hear_hooks(agent, conversation, run, text)).await {
+            Ok(added) => given.attached.texts.extend(added),
+            Err(why) => return Err(agent.refuse(&anyhow::Error::msg(why), cancel.signal())),
+        }
     }
     let prepared = complete_input(agent, conversation, run, &mut given)
         .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));

@@ -13,7 +13,7 @@ use crate::agent::run::compact::compress_conversation;
 use crate::agent::window::Budget;
 use crate::agent::window::tests::desk;
 use crate::agent::{
-    Agent, Briefing, Cancel, Conversation, Emitter, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
+    Agent, Briefing, Cancel, Conversation, Emitter, Hooks, Run, RunInput, ToolTerms, Toolbox, TurnStop, run_input,
 };
 use crate::base::secrets::Redactor;
 use crate::config::Permission;
@@ -107,6 +107,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         orchestration: crate::agent::Orchestration::default(),
         unfinished: Arc::default(),
         rules: PolicyRules::new(&[]).expect("no rules"),
+        hooks: Hooks::default(),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),
         approver: Arc::new(Nobody),

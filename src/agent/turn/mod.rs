@@ -5,6 +5,7 @@ mod attempt;
 mod settle;
 mod schema;
 mod closing;
+mod hooked;
 mod compress;
 mod price;
 mod refused_parts;
@@ -33,6 +34,7 @@ use crate::model::{ModelError, ModelErrorKind};
 use refused::Withheld;
 
 pub use super::stop::TurnStop;
+pub(super) use hooked::hear_hooks;
 pub use schema::AnswerSchema;
 pub use steering::Steering;
 
@@ -80,6 +82,8 @@ pub(super) struct Turn<'a> {
     pub proposed: Option<ProposedPlan>,
     /// The plans made in this turn.
     pub plans: u32,
+    /// How often hooks had it go on in place of its answer.
+    pub held_by_hooks: u32,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -141,6 +145,7 @@ impl<'a> Turn<'a> {
             withheld: None,
             proposed: None,
             plans: 0,
+            held_by_hooks: 0,
         }
     }
 
@@ -188,7 +193,10 @@ impl<'a> Turn<'a> {
                 continue;
             }
             let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
-            if is_whole && self.goes_on_after(&step.text()).await? {
+            if is_whole
+                && (self.goes_on_after(&step.text()).await?
+                    || Box::pin(self.goes_on_for_hooks(&step.text())).await?)
+            {
                 continue;
             }
             return self.stands(&step).await;

@@ -100,6 +100,10 @@ const OWN_SERVERS: &[NarrowRow] = &[
     ("permission", NarrowRule::OneOf(&["ask"])),
 ];
 
+/// For a hook that the project brings: it runs inside the walls of commands.
+const OWN_HOOKS: &[NarrowRow] =
+    &[("name enabled on match command time_limit", NarrowRule::Own), ("trusted", NarrowRule::OneOf(&["false"]))];
+
 /// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
 pub(super) const STANDS_ON: &str =
     "model tools skills approval mode plan_approval plans roles permissions limits context sandbox";
@@ -114,9 +118,10 @@ pub(super) fn list_keys(kind: SubjectKind, is_own: bool) -> impl Iterator<Item =
         (SubjectKind::Tools, true) => &[OWN_TOOLS, TOOL_LIMITS],
         (SubjectKind::Flows, true) => &[OWN_FLOWS],
         (SubjectKind::Mcp, true) => &[OWN_SERVERS],
+        (SubjectKind::Hooks, true) => &[OWN_HOOKS],
         (SubjectKind::Models, true)
         | (SubjectKind::SessionStores, _)
-        | (SubjectKind::Flows | SubjectKind::Mcp, false) => &[],
+        | (SubjectKind::Flows | SubjectKind::Mcp | SubjectKind::Hooks, false) => &[],
     };
     let rows = parts.iter().copied().flatten();
     rows.flat_map(|(keys, rule)| keys.split_whitespace().map(move |key| (key, *rule)))

@@ -1,5 +1,6 @@
 //! A program that serves this one over its stdin and stdout for as long as it is wanted.
 
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -8,7 +9,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::subject::{StartedCommand, prepare_command, start_child};
-use super::{ChildPatience, Launch};
+use super::{ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{self, Walls};
 
 /// A program to start. It sees only `env`.
@@ -23,14 +24,23 @@ pub struct ServerLaunch<'a> {
 }
 
 /// A server that runs. Dropping it kills all of its processes, as far as they can be found.
-pub struct ServerProcess(#[expect(dead_code, reason = "kept to be dropped")] StartedCommand);
+pub struct ServerProcess(StartedCommand);
 
 /// Its ends on this side.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nobody speaks to it"))]
 pub struct ServerStreams {
     pub input: Pin<Box<dyn AsyncWrite + Send>>,
     pub output: Pin<Box<dyn AsyncRead + Send>>,
     pub errors: Pin<Box<dyn AsyncRead + Send>>,
+}
+
+impl ServerProcess {
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub async fn wait(&mut self) -> io::Result<Exit> {
+        poll_fn(|cx| self.0.poll_exit(cx)).await
+    }
 }
 
 impl ServerLaunch<'_> {

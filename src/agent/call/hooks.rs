@@ -1,0 +1,93 @@
+//! What hooks have to say about a call: before it, before a person is asked about it, and after it.
+
+use serde_json::{Value, json};
+
+use crate::agent::Agent;
+use crate::agent::turn::{Turn, TurnStop};
+use crate::base::output::ToolOutput;
+use crate::config::HookEvent;
+use crate::conversation::message::ToolCall;
+use crate::safety::policy::{Grounds, Verdict};
+
+use super::end::CallEnd;
+use super::hooked::run_hooks;
+use super::permission::PermissionDecision;
+use super::prepare::{CallText, PreparedCall};
+
+/// The most of a result that a hook reads, in bytes.
+const MOST_RESULT: usize = 256 * 1024;
+
+impl PreparedCall<'_> {
+    fn tell(&mut self, text: String) {
+        self.hooked.get_or_insert_default().texts.push(text);
+    }
+
+    /// What hooks say to the model about it, for the end of its result.
+    pub(super) fn list_hook_texts(&self) -> Vec<String> {
+        self.hooked.as_ref().map(|hooked| hooked.texts.clone()).unwrap_or_default()
+    }
+}
+
+impl<'t> Turn<'t> {
+    /// Has the hooks say what they have to, before anything else decides about a call. Returns the reason for a refusal.
+    pub(super) async fn heed_hooks<'c>(
+        &mut self,
+        prepared: &mut PreparedCall<'c>,
+    ) -> Result<Option<(CallEnd, String)>, TurnStop>
+    where
+        't: 'c,
+    {
+        let session = json!({ "session_id": self.conversation.session.id() });
+        let call = (prepared.call.name.as_str(), &prepared.arguments);
+        let said = run_hooks(self.agent, HookEvent::BeforeTool, call, session).await;
+        self.run.emitter.warn(said.warnings);
+        if let Some(why) = said.deny {
+            return match self.deny_by_policy(&prepared.call, &why, Grounds::Rule)? {
+                PermissionDecision::Refuse(end, why) => Ok(Some((end, why))),
+                _ => Ok(None),
+            };
+        }
+        if let Some(arguments) = said.arguments {
+            let call = ToolCall { arguments: arguments.to_string(), ..prepared.call.clone() };
+            *prepared = PreparedCall::of(self.agent, prepared.slot, &call, CallText::Whole, self.trust());
+            prepared.tell(format!("a hook changed the arguments to {arguments}"));
+        }
+        if let (Some(why), Ok(plan)) = (said.ask, &mut prepared.plan)
+            && matches!(plan.verdict, Verdict::Allow(_))
+        {
+            plan.verdict = Verdict::Ask { why, always: None };
+        }
+        said.context.into_iter().for_each(|text| prepared.tell(text));
+        Ok(None)
+    }
+
+    /// Has the hooks deny what a person would be asked about. Returns their reason.
+    pub(super) async fn heed_permission_hooks(&self, call: &ToolCall) -> Option<String> {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let session = json!({ "session_id": self.conversation.session.id() });
+        let said = run_hooks(self.agent, HookEvent::Permission, (&call.name, &arguments), session).await;
+        self.run.emitter.warn(said.warnings);
+        said.deny
+    }
+}
+
+/// Has the hooks see the result of a call, and change it. Returns the hooks that failed.
+pub(super) async fn take_result(
+    agent: &Agent,
+    tool: &str,
+    arguments: &Value,
+    output: &mut ToolOutput,
+) -> Vec<String> {
+    let text = &output.observation[..output.observation.floor_char_boundary(MOST_RESULT)];
+    let said = run_hooks(agent, HookEvent::AfterTool, (tool, arguments), json!({ "tool_response": text })).await;
+    if let Some(result) = said.result {
+        output.result = Value::Null;
+        output.observation = result;
+    }
+    for text in said.deny.into_iter().chain(said.context) {
+        output.observation += "\n[";
+        output.observation += text.trim();
+        output.observation += "]";
+    }
+    said.warnings
+}

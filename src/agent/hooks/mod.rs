@@ -1,0 +1,113 @@
+//! Hooks: commands of the configuration that run at events of a run, and may have their say.
+//!
+//! They only narrow: a hook denies, has a person asked, replaces arguments (which are judged anew) or a result, or adds text.
+//! It allows nothing. One that fails, or takes too long, has no say, and a warning names it.
+
+mod program;
+mod say;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::base::text::GlobPattern;
+use crate::config::{HookConfig, HookEvent};
+use crate::safety::sandbox::Sandbox;
+use crate::tools::Environment;
+
+pub use say::HookSay;
+
+/// The hooks of an agent.
+#[derive(Default)]
+pub struct Hooks {
+    all: Vec<ReadyHook>,
+    ground: Option<HookGround>,
+}
+
+/// What all hooks of an agent run with.
+pub struct HookGround {
+    pub env: Environment,
+    /// The walls of commands; `None` if there are none.
+    pub sandbox: Option<Arc<Sandbox>>,
+    pub workspace: PathBuf,
+}
+
+/// A hook with its patterns.
+struct ReadyHook {
+    config: HookConfig,
+    /// `None` for every tool.
+    tools: Option<Vec<GlobPattern>>,
+    path: Option<GlobPattern>,
+}
+
+/// The call that an event is about.
+#[derive(Debug, Clone, Copy)]
+pub struct HookCall<'a> {
+    pub tool: &'a str,
+    /// The files that it names, as it names them.
+    pub paths: &'a [String],
+}
+
+impl Hooks {
+    /// The enabled ones of these hooks, in the order of their names.
+    pub fn new<'c>(hooks: impl Iterator<Item = &'c HookConfig>, ground: impl FnOnce() -> HookGround) -> Self {
+        let ready = |hook: &HookConfig| ReadyHook {
+            // The patterns were checked when the file was read.
+            tools: hook.matches.compile_tools().unwrap_or_default(),
+            path: hook.matches.path.as_deref().and_then(|path| GlobPattern::path(path).ok()),
+            config: hook.clone(),
+        };
+        let all: Vec<ReadyHook> = hooks.filter(|hook| hook.enabled).map(ready).collect();
+        let ground = (!all.is_empty()).then(ground);
+        Self { all, ground }
+    }
+
+    /// True if a hook runs at one of these events of a call.
+    pub fn concern(&self, events: &[HookEvent], call: HookCall<'_>) -> bool {
+        events.iter().any(|event| self.find(*event, Some(call)).next().is_some())
+    }
+
+    /// Runs the hooks of an event side by side. `facts` are an object with what it is about.
+    pub async fn run(&self, event: HookEvent, call: Option<HookCall<'_>>, facts: Value) -> HookSay {
+        let Some(ground) = &self.ground else { return HookSay::default() };
+        let meant: Vec<&ReadyHook> = self.find(event, call).collect();
+        if meant.is_empty() {
+            return HookSay::default();
+        }
+        let input = describe_event(event, ground, facts).to_string();
+        let said = join_all(meant.iter().map(|hook| program::run_hook(&hook.config, ground, &input))).await;
+        let mut all = HookSay::default();
+        for (hook, said) in meant.iter().zip(said) {
+            all.add(&hook.config.name, event, said);
+        }
+        all
+    }
+
+    fn find<'h>(&'h self, event: HookEvent, call: Option<HookCall<'h>>) -> impl Iterator<Item = &'h ReadyHook> {
+        self.all.iter().filter(move |hook| hook.config.on == event && call.is_none_or(|call| hook.meets(call)))
+    }
+}
+
+impl ReadyHook {
+    fn meets(&self, call: HookCall<'_>) -> bool {
+        let is_tool = self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.matches(call.tool)));
+        let is_path = |path: &GlobPattern| call.paths.iter().any(|named| path.matches(named));
+        is_tool && self.path.as_ref().is_none_or(is_path)
+    }
+}
+
+/// The object that a hook reads, with the names that hooks of Claude Code know.
+fn describe_event(event: HookEvent, ground: &HookGround, facts: Value) -> Value {
+    let [name, other] = event.names();
+    let mut object = json!({
+        "event": name,
+        "hook_event_name": other,
+        "cwd": ground.workspace.to_string_lossy(),
+    });
+    if let (Value::Object(object), Value::Object(facts)) = (&mut object, facts) {
+        object.extend(facts);
+    }
+    object
+}

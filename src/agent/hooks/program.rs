@@ -1,0 +1,81 @@
+//! Runs the program of a hook: inside the walls of commands unless its file trusts it, with its input on stdin.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+use crate::config::HookConfig;
+use crate::safety::process::{Exit, ServerLaunch, ServerStreams};
+use crate::safety::sandbox::{Protection, SandboxProfile};
+use crate::tools::keep_programs_outside;
+
+use super::HookGround;
+
+/// The most that is read of what a hook prints, in bytes.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// What a hook did.
+#[derive(Debug)]
+pub(super) struct EndedHook {
+    pub exit: Exit,
+    pub output: String,
+    pub errors: String,
+}
+
+/// Runs a hook to its end.
+///
+/// # Errors
+/// A sentence: it cannot be started, takes too long, or prints too much.
+pub(super) async fn run_hook(hook: &HookConfig, ground: &HookGround, input: &str) -> Result<EndedHook, String> {
+    let mut env = ground.env.variables().to_vec();
+    env.push(("CLAUDE_PROJECT_DIR".to_owned(), ground.workspace.to_string_lossy().into_owned()));
+    let walls = match ground.sandbox.as_ref().filter(|_| !hook.trusted) {
+        Some(sandbox) => {
+            let walls = sandbox.walls(SandboxProfile::Write).map_err(|error| error.to_string())?;
+            let temp = walls.temp_dir().map_err(|error| error.to_string())?;
+            env.retain(|(name, _)| name != "TMPDIR");
+            env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
+            Some(walls)
+        }
+        None => {
+            keep_programs_outside(&mut env, &ground.workspace);
+            None
+        }
+    };
+    let protection = walls.as_ref().map(|walls| Protection::begin(walls, &ground.workspace));
+    let launch = ServerLaunch { line: &hook.command, dir: &ground.workspace, env: &env, walls: walls.as_ref() };
+    let cannot = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("there is no program `{}`", hook.command.first().map_or("", String::as_str))
+        }
+        _ => error.to_string(),
+    };
+    let (mut process, streams) = launch.start().map_err(cannot)?;
+    let ServerStreams { input: mut into, output, errors } = streams;
+    let work = async {
+        let feed = async {
+            // It need not read its input.
+            let _ = into.write_all(input.as_bytes()).await;
+            drop(into);
+        };
+        let ((), output, errors) = tokio::join!(feed, read_bounded(output), read_bounded(errors));
+        let exit = process.wait().await.map_err(|error| error.to_string())?;
+        Ok(EndedHook { exit, output: output?, errors: errors? })
+    };
+    let ended = tokio::time::timeout(hook.time_limit, work).await;
+    // It ends with all that it started.
+    drop(process);
+    drop(protection.map(Protection::end));
+    ended.unwrap_or_else(|_| {
+        Err(format!("it took longer than {}", crate::config::format_duration(hook.time_limit)))
+    })
+}
+
+async fn read_bounded(from: impl AsyncRead + Unpin) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    from.take(MOST_OUTPUT + 1).read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MOST_OUTPUT {
+        return Err(format!("it printed more than {} KiB", MOST_OUTPUT >> 10));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

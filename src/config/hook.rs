@@ -1,0 +1,148 @@
+//! The shape of `hooks/NAME.yaml`: a command that runs at an event of a run, and may have its say.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+use super::merge::Merged;
+use super::mistake::Mistake;
+use super::settings::Named;
+use super::source::{Sources, SubjectKind};
+use crate::base::text::GlobPattern;
+
+/// The longest time limit.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// One hook.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HookConfig {
+    /// The name of the file.
+    pub name: String,
+    /// A disabled hook does not run.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// The event at which it runs.
+    pub on: HookEvent,
+    /// The calls at which it runs; every one without. Only for events of tools.
+    #[serde(default, rename = "match")]
+    pub matches: HookMatch,
+    /// Program and arguments. It gets one JSON object on stdin.
+    pub command: Vec<String>,
+    /// The longest that it may take.
+    #[serde(default = "usual_limit", with = "duration")]
+    #[schemars(with = "duration::DurationText")]
+    pub time_limit: Duration,
+    /// True: it runs outside of the sandbox.
+    #[serde(default)]
+    pub trusted: bool,
+}
+
+/// The calls at which a hook runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HookMatch {
+    /// Names of tools, separated by `|`; `*` stands for any letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// A glob for the files that a call names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl HookMatch {
+    /// The patterns for names of tools; `None` if every tool is meant.
+    ///
+    /// # Errors
+    /// One of them is none.
+    pub fn compile_tools(&self) -> Result<Option<Vec<GlobPattern>>, String> {
+        self.tool
+            .as_deref()
+            .map(|tool| tool.split('|').map(|name| GlobPattern::word(name.trim())).collect())
+            .transpose()
+    }
+}
+
+/// What a hook runs at. The names of Claude Code are read too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEvent {
+    /// A conversation begins or goes on.
+    #[serde(alias = "SessionStart")]
+    SessionStart,
+    /// A person sent a message.
+    #[serde(alias = "UserPromptSubmit")]
+    Prompt,
+    /// Before a call, and before a person is asked about it.
+    #[serde(alias = "PreToolUse")]
+    BeforeTool,
+    /// After a call.
+    #[serde(alias = "PostToolUse")]
+    AfterTool,
+    /// A person is about to be asked about a call.
+    #[serde(alias = "PermissionRequest")]
+    Permission,
+    /// The agent has answered.
+    #[serde(alias = "Stop")]
+    Stop,
+}
+
+impl HookEvent {
+    /// Its name in files, and that of Claude Code.
+    pub fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::SessionStart => ["session_start", "SessionStart"],
+            Self::Prompt => ["prompt", "UserPromptSubmit"],
+            Self::BeforeTool => ["before_tool", "PreToolUse"],
+            Self::AfterTool => ["after_tool", "PostToolUse"],
+            Self::Permission => ["permission", "PermissionRequest"],
+            Self::Stop => ["stop", "Stop"],
+        }
+    }
+
+    /// True if it is about a call.
+    pub fn is_of_calls(self) -> bool {
+        matches!(self, Self::BeforeTool | Self::AfterTool | Self::Permission)
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn usual_limit() -> Duration {
+    Duration::from_secs(10)
+}
+
+/// Finds hooks that cannot run.
+pub(super) fn check_hooks(
+    merged: &Merged,
+    sources: &Sources,
+    hooks: &Named<HookConfig>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    for (name, hook) in hooks {
+        let Some(node) = merged.get(SubjectKind::Hooks, name) else { continue };
+        let mut tell = |key: &str, message: &str| {
+            let place = node.get(key).unwrap_or(node).place;
+            mistakes.push(Mistake::place_at(sources, place, message));
+        };
+        if hook.command.first().is_none_or(|program| program.trim().is_empty()) {
+            tell("command", "the command names no program");
+        }
+        if hook.time_limit.is_zero() || hook.time_limit > LONGEST {
+            tell("time_limit", "`time_limit` must be more than nothing and at most 10m");
+        }
+        if let Some(Err(why)) = hook.matches.path.as_deref().map(GlobPattern::path) {
+            tell("match", &format!("`match.path` is no pattern: {why}"));
+        }
+        if let Err(why) = hook.matches.compile_tools() {
+            tell("match", &format!("`match.tool` is no pattern: {why}"));
+        }
+        if hook.matches != HookMatch::default() && !hook.on.is_of_calls() {
+            tell("match", "`match` is for before_tool, after_tool and permission");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Hooks: commands that run at events of a run, and may have their say.
+
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+
+fn write(path: &str) -> Reply {
+    Reply::call("write_file", &json!({ "path": path, "content": "x\n" }))
+}
+
+fn hook(on: &str, rest: &str, script: &str) -> String {
+    format!("on: {on}\n{rest}command: [sh, -c, {}]\n", json!(script))
+}
+
+/// A run with one hook, whose model makes one call.
+fn with_hook(call: Reply, hook: &str) -> (Server, Run) {
+    let server = Server::start([call, Reply::text("done"), Reply::text("done again")]);
+    let run = Run::task(&server, "task").args(["--approve", "all"]).config("hooks/mine.yaml", hook);
+    (server, run)
+}
+
+#[test]
+fn a_hook_denies_a_call_with_its_reason() {
+    let denies =
+        hook("before_tool", "match: {tool: \"write_*\", path: \"*.txt\"}\n", "echo 'no texts' >&2; exit 2");
+    let (server, run) = with_hook(write("a.txt"), &denies);
+    let output = run.run().success();
+    assert!(!output.place.exists("a.txt"));
+    server.requests()[1]
+        .last_result()
+        .contains("the hook `mine` says: no texts")
+        .then_some(())
+        .expect("the reason");
+    let (_server, run) = with_hook(write("a.md"), &denies);
+    assert!(run.run().success().place.exists("a.md"), "it is about other files");
+}
+
+#[test]
+fn a_hook_reads_the_call_and_replaces_its_arguments() {
+    let script = r#"cat > seen.json; echo '{"arguments": {"path": "b.txt", "content": "y"}}'"#;
+    let (server, run) = with_hook(write("a.txt"), &hook("PreToolUse", "", script));
+    let output = run.run().success();
+    assert_eq!((output.place.exists("a.txt"), output.place.read("b.txt").as_str()), (false, "y"));
+    let seen: Value = serde_json::from_str(&output.place.read("seen.json")).expect("JSON");
+    assert_eq!((&seen["event"], &seen["hook_event_name"]), (&json!("before_tool"), &json!("PreToolUse")));
+    assert_eq!((&seen["tool_name"], &seen["tool_input"]["path"]), (&json!("write_file"), &json!("a.txt")));
+    assert!(server.requests()[1].last_result().contains("a hook changed the arguments"));
+}
+
+#[test]
+fn a_hook_may_ask_but_not_allow() {
+    let asks = hook("before_tool", "", r#"echo '{"decision": "ask", "reason": "sure?"}'"#);
+    let (_server, run) = with_hook(write("a.txt"), &asks);
+    assert!(!run.run().exits(7).place.exists("a.txt"), "nobody is there to be asked");
+    let allows = r#"echo '{"hookSpecificOutput": {"permissionDecision": "allow"}}'"#;
+    let server = Server::start([write("a.txt"), Reply::text("done")]);
+    let run = Run::task(&server, "task").config("hooks/mine.yaml", &hook("before_tool", "", allows));
+    assert!(!run.run().exits(7).place.exists("a.txt"));
+}
+
+#[test]
+fn a_hook_formats_what_was_written_and_adds_to_the_result() {
+    let script = r#"echo formatted >> a.txt; echo '{"context": "two lines now"}'"#;
+    let (server, run) = with_hook(write("a.txt"), &hook("after_tool", "match: {path: \"**/*.txt\"}\n", script));
+    let output = run.run().success();
+    assert_eq!(output.place.read("a.txt"), "x\nformatted\n");
+    assert!(server.requests()[1].last_result().contains("[two lines now]"));
+    Run::at(&output.place).args(["session", "undo"]).run().success();
+    assert!(!output.place.exists("a.txt"), "the undo takes it back with the call");
+}
+
+#[test]
+fn a_hook_adds_to_a_message_or_refuses_it() {
+    let server = Server::always(Reply::text("done"));
+    let starts = hook("session_start", "", "echo 'The branch is main.'");
+    let prompts = hook("prompt", "", "grep -q secret && { echo 'not that' >&2; exit 2; }; echo 'It is Friday.'");
+    let run = |task: &str| {
+        let run = Run::task(&server, task).config("hooks/a.yaml", &starts).config("hooks/b.yaml", &prompts);
+        run.run()
+    };
+    run("hello").success();
+    let user = server.only_request().user().to_owned();
+    assert!(
+        user.starts_with("hello") && user.contains("The branch is main.") && user.contains("It is Friday."),
+        "{user}"
+    );
+    run("the secret").exits(1).reason_has("the hook `b` says: not that");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_hook_has_the_agent_go_on() {
+    let server = Server::start([Reply::text("Finished."), Reply::text("Really finished.")]);
+    let script = "test -e tested || { touch tested; echo 'run the tests first' >&2; exit 2; }";
+    let output = Run::task(&server, "task").config("hooks/t.yaml", &hook("stop", "", script)).run().success();
+    assert_eq!(output.stdout, "Really finished.\n");
+    assert!(server.requests()[1].user().contains("run the tests first"));
+}
+
+#[test]
+fn a_hook_that_fails_has_no_say_and_is_named() {
+    for (script, why) in [
+        ("exit 1", "it ended with 1"),
+        ("echo '{broken'", "is no JSON object"),
+        ("sleep 60", "it took longer than 300ms"),
+        ("yes | head -c 3000000", "printed more than"),
+        ("kill -9 $PPID; kill -9 $$", "it was ended by"),
+    ] {
+        let (_server, run) = with_hook(write("a.txt"), &hook("before_tool", "time_limit: 300ms\n", script));
+        let output = run.run().success().stderr_has("the hook `mine` had no say").stderr_has(why);
+        assert!(output.place.exists("a.txt"), "{script}");
+    }
+    let (_server, run) = with_hook(write("a.txt"), "on: before_tool\ncommand: [no-such-program]\n");
+    run.run().success().stderr_has("had no say");
+}
+
+#[test]
+fn a_hook_cannot_write_outside_the_workspace() {
+    if !crate::kernel::has_landlock() {
+        crate::sandbox::not_tried("there is no Landlock");
+        return;
+    }
+    let script = "echo x > \"$HOME/escaped\"";
+    let (_server, run) = with_hook(write("a.txt"), &hook("before_tool", "", script));
+    assert!(!run.run().place.home().join("escaped").exists());
+    let (_server, run) = with_hook(write("a.txt"), &hook("before_tool", "trusted: true\n", script));
+    assert!(run.run().place.home().join("escaped").exists());
+}
+
+#[test]
+fn hooks_of_a_project_wait_for_trust_and_stay_inside_the_walls() {
+    let brought = hook("before_tool", "trusted: true\n", "echo 'no' >&2; exit 2");
+    let server = Server::start([write("a.txt"), Reply::text("done"), write("a.txt"), Reply::text("done")]);
+    let run = |flags: &[&str]| {
+        let run = Run::task(&server, "task").args(["--approve", "all"]).args(flags.to_vec());
+        run.file(".agent/hooks/evil.yaml", &brought).run()
+    };
+    assert!(run(&[]).place.exists("a.txt"), "it does not run untrusted");
+    let trusted = run(&["--trust"]).stderr_has("`trusted` is left out");
+    assert!(!trusted.place.exists("a.txt"));
+}
+
+#[test]
+fn a_wrong_file_is_told_with_its_place() {
+    let server = Server::always(Reply::text("done"));
+    let run = |text: &str| Run::task(&server, "task").config("hooks/w.yaml", text).run().exits(3);
+    run("on: never\ncommand: [x]\n").stderr_has("hooks/w.yaml:1");
+    run("on: stop\nmatch: {tool: x}\ncommand: [x]\n").stderr_has("`match` is for");
+    run("on: stop\ncommand: []\n").stderr_has("names no program");
+    run("on: stop\ncommand: [x]\ntime_limit: 1h\n").stderr_has("at most 10m");
+}
