@@ -33,6 +33,9 @@ pub fn list_keys(value: &Value) -> String {
         Value::String(text) if !text.chars().any(char::is_control) => format!("{key}: {text}"),
         other => format!("{key}: {other}"),
     };
+    if object.is_empty() {
+        return "(no arguments)".to_owned();
+    }
     object.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

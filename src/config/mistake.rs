@@ -107,6 +107,9 @@ pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 
 /// The known name that may be meant, or else all of them after `lead`.
 pub fn suggest(name: &str, known: &[&str], lead: &str) -> String {
+    if known.is_empty() {
+        return format!("none is {lead}");
+    }
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{lead}: {}", known.join(", ")))
 }
 

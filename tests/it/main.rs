@@ -37,6 +37,7 @@ mod surroundings;
 mod flow_steps;
 mod flows;
 mod hooks;
+mod review;
 mod hostile;
 mod prompting;
 mod shipped_prompts;

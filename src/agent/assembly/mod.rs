@@ -6,6 +6,7 @@ mod boundary;
 mod catalogue;
 mod ending;
 mod facts;
+mod git;
 mod ground;
 mod hooks;
 mod layers;
@@ -19,6 +20,7 @@ mod map;
 mod options;
 mod outlook;
 mod paced;
+mod review;
 mod servers;
 mod sessions;
 mod task;
@@ -56,6 +58,7 @@ use models::chosen_model;
 pub use models::find_choosing_key;
 pub use options::RunOptions;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
+pub use review::read_diff;
 pub use servers::gather_servers_alone;
 pub use sessions::{
     ForkPoint, OpenedConversation, SessionChoice, fork_session, new_run_id, open_conversation, open_store,

@@ -5,6 +5,7 @@ mod colour;
 mod map;
 mod prompt_test;
 mod quick;
+mod review;
 mod subcommands;
 mod servers;
 mod turn;
@@ -24,6 +25,7 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use map::{InputForm, MapArgs};
 pub use prompt_test::{PromptTestArgs, TestFormat};
+pub use review::{ReviewArgs, ReviewFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand};
 pub use subcommands::{
     CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
@@ -89,6 +91,8 @@ pub enum CliCommand {
     Run(RunArgs),
     /// Do one task for each line of stdin: print one JSON line for each
     Map(MapArgs),
+    /// Review a change: print findings with file, line, severity and confidence
+    Review(ReviewArgs),
     /// Write one small file for the model of your choice, or copies of what is built in; overwrite nothing
     Init {
         /// The directory to write to [default: your config directory]
@@ -185,7 +189,8 @@ pub struct RunArgs {
     pub task: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
-    /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one per line)
+    /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one per line),
+    /// github (text, with a summary of the step)
     #[arg(short, long, value_enum, hide_possible_values = true, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Also write the final answer to this file
@@ -212,6 +217,8 @@ pub enum OutputFormat {
     Text,
     Json,
     Jsonl,
+    /// The answer, an annotation for a failure, and a summary of the step.
+    Github,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,12 +8,14 @@ mod collector;
 mod completions;
 mod config;
 mod doctor;
+mod github;
 mod init;
 mod key;
 mod map;
 mod mcp;
 mod model;
 mod prompt;
+mod review;
 mod run;
 mod session;
 mod setup;
@@ -79,6 +81,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
         CliCommand::Run(args) => run::run_once(setup, args),
         CliCommand::Map(args) => map::run_map(setup, args),
+        CliCommand::Review(args) => review::run_review(&setup, args),
         CliCommand::Init { dir, prompts, skills, examples, all } => {
             let skills = match skills {
                 _ if all => InitSkills::All,

@@ -10,7 +10,7 @@ use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, S
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
-use crate::config::{ApprovalMode, Config};
+use crate::config::{ApprovalMode, Config, Env};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
@@ -25,7 +25,7 @@ use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
-use super::{CommandFailure, CommandOutcome, print_json};
+use super::{CommandFailure, CommandOutcome, github, print_json, print_text};
 
 /// Everything that is known before the run begins.
 struct PreparedRun {
@@ -35,6 +35,8 @@ struct PreparedRun {
     input: RunInput<'static>,
     outlets: Outlets,
     export: CollectorExport,
+    /// Where a step of a workflow is told of the end.
+    workflow: Option<Env>,
 }
 
 pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
@@ -62,7 +64,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         attachments::check_writable(path).map_err(CommandFailure::usage)?;
     }
     let look = setup.look(LookFacts {
-        json: args.output != OutputFormat::Text,
+        json: matches!(args.output, OutputFormat::Json | OutputFormat::Jsonl),
         stream: args.stream,
         schema: schema.is_some(),
         ..LookFacts::default()
@@ -77,7 +79,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let output = match args.output {
         _ if schema.is_some() => AnswerReader::Schema,
         OutputFormat::Json | OutputFormat::Jsonl => AnswerReader::Json,
-        OutputFormat::Text => plain_output(),
+        OutputFormat::Text | OutputFormat::Github => plain_output(),
     };
     let mut options = RunOptions { output, ..read_options(&args.turn, schema)? };
     options.flow = choose_flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
@@ -107,7 +109,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
         _ if args.dry_run => Box::new(OnlyWarnings { screen }),
-        OutputFormat::Text => Box::new(screen),
+        OutputFormat::Text | OutputFormat::Github => Box::new(screen),
         OutputFormat::Json => Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(stdout)), Box::new(screen)] }),
         OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
     };
@@ -129,7 +131,8 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         .map(|path| -> KeepAnswer<'static> { Box::new(move |end| keep_answer(&path, has_schema, end)) });
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
-    Ok(PreparedRun { services, conversation, run, input, outlets, export })
+    let workflow = (args.output == OutputFormat::Github).then(|| setup.env.clone());
+    Ok(PreparedRun { services, conversation, run, input, outlets, export, workflow })
 }
 
 /// Translates the options of a turn for the agent.
@@ -231,7 +234,7 @@ fn read_input(
 }
 
 async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, CommandFailure> {
-    let PreparedRun { services, mut conversation, mut run, input, mut outlets, .. } = prepared;
+    let PreparedRun { services, mut conversation, mut run, input, mut outlets, workflow, .. } = prepared;
     let (agent, cancel) = (services.agent, Cancel::default());
     signals.trigger(&cancel);
     let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await?;
@@ -263,6 +266,12 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
+    }
+    if let Some(env) = workflow {
+        github::add_summary(&env, &end.answer)?;
+        if end.ending.code != exit::DONE {
+            print_text(github::annotate("error", &[("title", "agent")], &end.ending.reason))?;
+        }
     }
     Ok(end.ending.code)
 }

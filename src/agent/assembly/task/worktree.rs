@@ -11,33 +11,21 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::FutureExt;
 
 use crate::agent::UnfinishedWork;
 use crate::base::output::ToolError;
-use crate::base::text;
 use crate::files::disk::{self, Dir, DirEntryKind};
 use crate::files::workspace::Workspace;
-use crate::safety::process::{self, ChildPatience, Exit, Launch};
-use crate::safety::sandbox::{Sandbox, SandboxProfile};
 
-use super::super::boundary;
+use super::super::git::Git;
 use super::super::ground::AgentInputs;
 
-/// The time limit of one git command.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// The end of the name of a worktree's lock.
 const LOCK: &str = ".lock";
 /// The first bytes of a HEAD that are read: the name of a branch is shorter.
 const LONGEST_HEAD: u64 = 4096;
-
-/// Settings for every command: nothing from the repository runs, now or later.
-const SETTINGS: [&str; 10] = [
-    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c",
-    "gc.auto=0", "-c", "submodule.recurse=false",
-];
 
 /// The worktree of a helper. Dropping it leaves its changes to be kept at the end of the run.
 pub(in super::super) struct Worktree {
@@ -60,13 +48,6 @@ struct WorktreePlace {
     /// Names the commit that it started from.
     lock: File,
     base: String,
-}
-
-/// The environment in which git runs.
-struct Git {
-    sandbox: Option<Sandbox>,
-    env: Vec<(String, String)>,
-    workspace: PathBuf,
 }
 
 impl Worktree {
@@ -230,47 +211,6 @@ impl WorktreePlace {
     fn head(&self) -> String {
         let head = disk::open_file(&self.git_dir.join("HEAD")).and_then(|mut head| head.read(LONGEST_HEAD));
         String::from_utf8_lossy(&head.unwrap_or_default()).trim().to_owned()
-    }
-}
-
-impl Git {
-    /// The git of a worktree in `dir`.
-    fn open(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
-        let settings = ground.settings().map_err(|error| error.message)?;
-        let (config, workspace) = (&ground.config, &ground.workspace);
-        Ok(Self {
-            sandbox: boundary::sandbox_with(config, settings, workspace, dir),
-            env: config.env.for_commands(&settings.sandbox.env, workspace),
-            workspace: workspace.root().to_path_buf(),
-        })
-    }
-
-    async fn run(&self, arguments: &[&str]) -> Result<(), String> {
-        self.run_in(&self.workspace, arguments).await
-    }
-
-    /// Runs git to its end. The error is its output.
-    async fn run_in(&self, dir: &Path, arguments: &[&str]) -> Result<(), String> {
-        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(SandboxProfile::Write)).transpose();
-        let walls = walls.map_err(|error| error.to_string())?;
-        let line = [&SETTINGS[..], arguments].concat();
-        let mut said = Vec::new();
-        let launch = Launch {
-            program: "git",
-            arguments: &line,
-            dir,
-            env: &self.env,
-            patience: ChildPatience { call: Some(PATIENCE), ..ChildPatience::default() },
-            walls: walls.as_ref(),
-        };
-        let ended = process::run_child(launch, |bytes| said.extend_from_slice(bytes)).await;
-        let ended = ended.map_err(|error| format!("git cannot be run: {error}"))?;
-        if ended.exit == Exit::Code(0) {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&said);
-        let said = text::one_line(said.trim(), 300);
-        Err(if said.is_empty() { format!("git ended with {:?}", ended.exit) } else { said })
     }
 }
 

@@ -1,0 +1,86 @@
+//! git, as the program itself runs it: in the sandbox, and so that nothing from a repository runs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::text;
+use crate::safety::process::{self, ChildPatience, Exit, Launch};
+use crate::safety::sandbox::{Sandbox, SandboxProfile};
+
+use super::boundary;
+use super::ground::AgentInputs;
+
+/// The time limit of one git command.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Settings for every command: nothing from the repository runs, now or later.
+const SETTINGS: [&str; 10] = [
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c",
+    "gc.auto=0", "-c", "submodule.recurse=false",
+];
+
+/// git, with the environment in which it runs.
+pub(super) struct Git {
+    sandbox: Option<Sandbox>,
+    env: Vec<(String, String)>,
+    workspace: PathBuf,
+}
+
+impl Git {
+    /// The git of a worktree in `dir`.
+    pub fn open(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
+        let settings = ground.settings().map_err(|error| error.message)?;
+        let (config, workspace) = (&ground.config, &ground.workspace);
+        Ok(Self {
+            sandbox: boundary::sandbox_with(config, settings, workspace, dir),
+            env: config.env.for_commands(&settings.sandbox.env, workspace),
+            workspace: workspace.root().to_path_buf(),
+        })
+    }
+
+    /// Runs git in the workspace.
+    ///
+    /// # Errors
+    /// Its output.
+    pub async fn run(&self, arguments: &[&str]) -> Result<(), String> {
+        self.run_in(&self.workspace, arguments).await
+    }
+
+    /// Runs git to its end in a directory.
+    ///
+    /// # Errors
+    /// Its output.
+    pub async fn run_in(&self, dir: &Path, arguments: &[&str]) -> Result<(), String> {
+        self.ask(dir, arguments, SandboxProfile::Write).await.map(drop)
+    }
+
+    /// Runs git to its end where it only reads. Returns its output.
+    ///
+    /// # Errors
+    /// Its output.
+    pub async fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        self.ask(&self.workspace, arguments, SandboxProfile::Read).await
+    }
+
+    async fn ask(&self, dir: &Path, arguments: &[&str], profile: SandboxProfile) -> Result<Vec<u8>, String> {
+        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(profile)).transpose();
+        let walls = walls.map_err(|error| error.to_string())?;
+        let line = [&SETTINGS[..], arguments].concat();
+        let mut said = Vec::new();
+        let launch = Launch {
+            program: "git",
+            arguments: &line,
+            dir,
+            env: &self.env,
+            patience: ChildPatience { call: Some(PATIENCE), ..ChildPatience::default() },
+            walls: walls.as_ref(),
+        };
+        let ended = process::run_child(launch, |bytes| said.extend_from_slice(bytes)).await;
+        let ended = ended.map_err(|error| format!("git cannot be run: {error}"))?;
+        if ended.exit == Exit::Code(0) {
+            return Ok(said);
+        }
+        let said = String::from_utf8_lossy(&said);
+        let said = text::one_line(said.trim(), 300);
+        Err(if said.is_empty() { format!("git ended with {:?}", ended.exit) } else { said })
+    }
+}

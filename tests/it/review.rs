@@ -1,0 +1,82 @@
+//! `agent review`: findings about a change, for a person, a program and a pipeline.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::reply::Reply;
+use crate::run::{Place, Run};
+use crate::server::Server;
+
+/// A repository whose file has an uncommitted change.
+fn repository() -> Arc<Place> {
+    let place = Place::new();
+    fs::write(place.workspace().join("a.rs"), "fn a() {}\n").expect("written");
+    let git = "git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -q -m first";
+    assert!(Command::new("sh").args(["-c", git]).current_dir(place.workspace()).status().expect("git").success());
+    fs::write(place.workspace().join("a.rs"), "fn a() { panic!() }\n").expect("written");
+    place
+}
+
+fn finds_one() -> Server {
+    let low = json!({ "file": "a.rs", "line": 1, "severity": "low", "confidence": 0.5, "title": "Name", "detail": "Short." });
+    let high = json!({ "file": "a.rs", "line": 1, "severity": "high", "confidence": 0.95, "title": "It panics", "detail": "Always.\nReturn." });
+    let answer = json!({ "findings": [low, high], "verdict": "do not merge: it panics" });
+    Server::always(Reply::text(&answer.to_string()))
+}
+
+#[test]
+fn findings_are_printed_heaviest_first() {
+    let (place, server) = (repository(), finds_one());
+    let review = |words: &[&str]| Run::at(&place).server(&server).arg("review").args(words.to_vec());
+    review(&[]).run().exits(1).stdout_is(
+        "a.rs:1: high (95 % sure): It panics\n    Always.\n    Return.\na.rs:1: low (50 % sure): Name\n    Short.\n\
+         do not merge: it panics\n",
+    );
+    let asked = server.only_request();
+    assert!(asked.user().contains("+fn a() { panic!() }"), "{}", asked.user());
+    let data = review(&["-o", "json", "HEAD"]).run().exits(1).json();
+    assert_eq!(data["findings"][0]["title"], "It panics");
+    let summary = place.home().join("summary.md");
+    let run = review(&["-o", "github"]).env("GITHUB_STEP_SUMMARY", summary.to_string_lossy());
+    run.run()
+        .exits(1)
+        .stdout_has("::error file=a.rs,line=1,title=It panics::Always.%0AReturn.\n::notice file=a.rs");
+    assert!(fs::read_to_string(summary).expect("a summary").contains("- **high** `a.rs:1` It panics"));
+}
+
+#[test]
+fn nothing_changed_is_no_finding_and_a_wrong_range_is_told() {
+    let (place, server) = (repository(), finds_one());
+    let review = |words: &[&str]| Run::at(&place).server(&server).arg("review").args(words.to_vec()).run();
+    review(&["HEAD..HEAD"]).success().stdout_is("No findings.\n").stderr_has("Nothing changed");
+    review(&["nowhere..HEAD"]).exits(2).stderr_has("there is no diff of `nowhere..HEAD`");
+    review(&["--", "--output=x"]).exits(2).stderr_has("is no range");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn what_a_repository_configures_does_not_run() {
+    let (place, server) = (repository(), finds_one());
+    let hostile = "git config diff.external 'touch ran' && git config diff.x.textconv 'touch ran' && echo '*.rs diff=x' > .gitattributes";
+    let made = Command::new("sh").args(["-c", hostile]).current_dir(place.workspace()).status();
+    assert!(made.expect("git").success());
+    Run::at(&place).server(&server).arg("review").run().exits(1);
+    assert!(!place.exists("ran"));
+}
+
+#[test]
+fn a_run_tells_a_workflow_how_it_ended() {
+    let place = Place::new();
+    let server = Server::start([Reply::text("All is well."), Reply::error(400, "no")]);
+    let summary = place.home().join("summary.md");
+    let run = || {
+        let run = Run::at(&place).server(&server).args(["run", "-o", "github", "task"]);
+        run.env("GITHUB_STEP_SUMMARY", summary.to_string_lossy()).run()
+    };
+    run().success().stdout_is("All is well.\n");
+    assert_eq!(fs::read_to_string(&summary).expect("a summary"), "All is well.\n");
+    run().exits(5).stdout_has("::error title=agent::");
+}
