@@ -150,3 +150,23 @@ fn a_fork_goes_on_by_itself_from_before_a_message() {
     Run::at(&place).args(["run", "--fork", &first, "five"]).server(&server).run().success();
     assert_eq!(ids(&place).len(), 3);
 }
+
+#[test]
+fn a_checkpoint_names_a_place_for_undos_and_forks() {
+    let place = Place::new();
+    let server = Server::answering(|request, _| Reply::text(&format!("You said {}.", request.user())));
+    let typed = [
+        "one", "/checkpoint start", "two", "three", "/checkpoint", "/export talk.md", "/undo start",
+        "/checkpoint 7",
+    ];
+    let chat = Run::at(&place).server(&server).arg("chat").stdin(typed.join("\n") + "\n").run().success();
+    chat.stderr_has("/undo start comes back here").stderr_has("Taken back: two").stderr_has("is named by letters");
+    assert!(place.read("talk.md").contains("You said three."));
+    let id = ids(&place).remove(0);
+    session(&place, &["redo", &id]).success();
+    let forked = session(&place, &["fork", &id, "--at", "start"]).success().stdout;
+    let shown = session(&place, &["show", forked.trim()]).success().stdout;
+    assert!(shown.contains("You said one.") && !shown.contains("two"), "{shown}");
+    session(&place, &["undo", &id, "--to", "start"]).success().stdout_is("two\n");
+    session(&place, &["undo", &id, "--to", "start"]).exits(1);
+}

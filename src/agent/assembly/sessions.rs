@@ -31,7 +31,7 @@ pub enum SessionChoice {
 pub struct ForkPoint {
     /// Its id, the start of it, or its title.
     pub id: String,
-    /// The message of the person before which the copy ends (`m12`); all is copied without.
+    /// The message of the person before which the copy ends (`m12`), or a checkpoint; all is copied without.
     pub at: Option<String>,
 }
 
@@ -48,7 +48,9 @@ pub fn fork_session(store: &Store, point: &ForkPoint, now: Timestamp) -> Result<
     if let Some(message) = &point.at {
         let (fork, _) = store.open(&id, now).map_err(SetupError::session)?;
         let messages = fork.count_since(message).map_err(SetupError::usage)?;
-        fork.undo(messages, now).map_err(SetupError::session)?;
+        if messages > 0 {
+            fork.undo(messages, now).map_err(SetupError::session)?;
+        }
     }
     Ok(id)
 }

@@ -68,16 +68,20 @@ impl Session {
         places.len().checked_sub(messages.max(1)).map(|at| places[at].from)
     }
 
-    /// How many messages of the person an undo back to before this one (`m12`) takes out.
+    /// How many messages of the person an undo back to a place takes out: to before one of them (`m12`), or to a
+    /// checkpoint.
     ///
     /// # Errors
-    /// A sentence: it is none of them.
+    /// A sentence: there is no such place.
     pub fn count_since(&self, message: &str) -> Result<usize, String> {
         let places = &self.transcript.messages;
+        if let Some(last) = self.transcript.checkpoints.get(message) {
+            return Ok(places.iter().filter(|place| place.number > *last).count());
+        }
         let handle = Handle::parse(message).filter(|handle| handle.call.is_none());
         let at = handle.and_then(|handle| places.iter().position(|place| place.number == handle.number));
         at.map(|at| places.len() - at).ok_or_else(|| {
-            format!("{message} is no message of yours in this session: `agent session show ID` names them")
+            format!("{message} is no message of yours in this session, and no checkpoint: `agent session show ID` names them")
         })
     }
 
@@ -116,6 +120,22 @@ impl Session {
         }
         self.sync()?;
         Ok(true)
+    }
+
+    /// Names this place of the conversation, for undos and forks.
+    ///
+    /// # Errors
+    /// The disk fails. In memory it is named all the same.
+    pub fn mark(&mut self, name: &str, now: Timestamp) -> Result<(), SessionError> {
+        let n = self.transcript.last;
+        self.push(&LogEntry::Checkpoint { name, n, time: &format_stamp(now) });
+        self.transcript.mark(name.to_owned(), n);
+        self.sync()
+    }
+
+    /// The named places, by name.
+    pub fn list_checkpoints(&self) -> impl Iterator<Item = &str> {
+        self.transcript.checkpoints.keys().map(String::as_str)
     }
 
     /// Gives the session a title of the person's; an empty one takes it back.

@@ -18,6 +18,7 @@
 //! {"type":"restored","time":…}                          everything is sent verbatim again
 //! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; title and name as above
 //! {"type":"redone","time":…}                            the last undo does not count; title and name as above
+//! {"type":"checkpoint","name":…,"n":7,"time":…}        a name for the place after item 7
 //! {"type":"renamed","name":…,"time":…}                 a person's title; an empty one takes it back
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
@@ -144,6 +145,8 @@ pub(super) enum LogEntry<'a> {
         titled: LogTitle<'a>,
         time: &'a str,
     },
+    #[serde(rename = "checkpoint")]
+    Checkpoint { name: &'a str, n: u64, time: &'a str },
     #[serde(rename = "renamed")]
     Renamed { name: &'a str, time: &'a str },
     #[serde(rename = "pinned")]
@@ -242,6 +245,8 @@ pub(super) enum LogLine {
     Undone { n: u64 },
     #[serde(rename = "redone")]
     Redone {},
+    #[serde(rename = "checkpoint")]
+    Checkpoint { name: String, n: u64 },
     #[serde(rename = "renamed")]
     Renamed { name: String },
     #[serde(rename = "pinned")]
@@ -327,6 +332,7 @@ impl LogLine {
             Self::State { .. }
                 | Self::Progress { .. }
                 | Self::Restored {}
+                | Self::Checkpoint { .. }
                 | Self::Pinned { .. }
                 | Self::Unpinned { .. }
         )

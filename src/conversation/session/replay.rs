@@ -168,6 +168,7 @@ impl Replayed {
                 originals.take_out(n..=transcript.last);
                 transcript.undo(n);
             }
+            LogLine::Checkpoint { name, n } => transcript.mark(name, n),
             LogLine::Renamed { name } => transcript.rename(name),
             LogLine::Pinned { numbers } => transcript.pin(&numbers),
             LogLine::Unpinned { numbers } => transcript.unpin(&numbers),

@@ -50,6 +50,8 @@ pub(super) struct Transcript {
     pub title: String,
     /// The title that a person gave it.
     pub name: Option<String>,
+    /// The named places, each with the number of the last item before it.
+    pub checkpoints: BTreeMap<String, u64>,
     /// The numbers of the items that no compression touches.
     pub pinned: BTreeSet<u64>,
     /// The same in the order in which they were pinned, those that were pinned together in one.
@@ -181,6 +183,11 @@ impl Transcript {
     /// Sets the title that a person gives; an empty one takes it back.
     pub fn rename(&mut self, name: String) {
         self.name = Some(name).filter(|name| !name.is_empty());
+    }
+
+    /// Names the place after item `number`; a name that stands elsewhere moves.
+    pub fn mark(&mut self, name: String, number: u64) {
+        self.checkpoints.insert(name, number);
     }
 
     /// Keeps items out of every compression.

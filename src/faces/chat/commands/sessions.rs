@@ -1,4 +1,9 @@
-//! `/resume`, `/fork`, `/rename`: which conversation goes on, and what it is called.
+//! `/resume`, `/fork`, `/checkpoint`, `/rename`, `/export`: which conversation goes on, and what it is called.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -7,6 +12,8 @@ use jiff::Timestamp;
 use super::{CommandAnswer, tell_text};
 use crate::agent::assembly::{self, ForkPoint, SessionChoice};
 use crate::base::text;
+use crate::conversation::export::{ExportForm, Exported};
+use crate::conversation::message::Handle;
 use crate::conversation::session::SessionSummary;
 use crate::faces::chat::chat_session::Chat;
 use crate::faces::chat::{greeting, tables};
@@ -79,6 +86,50 @@ pub(super) fn fork_session(chat: &mut Chat, message: &str) -> CommandAnswer {
     let at = Some(message.to_owned()).filter(|message| !message.is_empty());
     chat.go_to(&SessionChoice::Fork(ForkPoint { id: id.clone(), at }))?;
     tell_text(format!("A copy goes on. The one before is kept: agent chat --session {id}"))
+}
+
+/// `/checkpoint NAME` names this place, for `/undo NAME` and `/fork NAME`; `/checkpoint` lists the names.
+pub(super) fn mark_checkpoint(chat: &mut Chat, name: &str) -> CommandAnswer {
+    let session = &mut chat.conversation.session;
+    if name.is_empty() {
+        let names: Vec<&str> = session.list_checkpoints().collect();
+        return tell_text(if names.is_empty() {
+            "There is no checkpoint yet.".to_owned()
+        } else {
+            names.join("\n")
+        });
+    }
+    let is_good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.len() > 60
+        || !name.chars().all(is_good)
+        || Handle::parse(name).is_some()
+        || name.parse::<u64>().is_ok()
+    {
+        return Err(
+            "a checkpoint is named by letters, digits, `-`, `_` and `.`, and not like a number or an id".into()
+        );
+    }
+    session.mark(name, Timestamp::now())?;
+    tell_text(format!("/undo {name} comes back here, /fork {name} goes on from here."))
+}
+
+/// `/export [FILE]` writes the conversation to a file, in the form that its ending says.
+pub(super) fn export_session(chat: &mut Chat, file: &str) -> CommandAnswer {
+    let session = &chat.conversation.session;
+    let file = if file.is_empty() { format!("chat-{}.md", session.id()) } else { file.to_owned() };
+    let form = match Path::new(&file).extension().and_then(OsStr::to_str) {
+        Some("md") => ExportForm::Markdown,
+        Some("html") => ExportForm::Html,
+        Some("json") => ExportForm::Json,
+        Some("jsonl") => ExportForm::Openai,
+        _ => return Err("name a file that ends with .md, .html, .json or .jsonl".into()),
+    };
+    let text = Exported::read(session, Vec::new())?.write(form);
+    let path = chat.workspace.root().join(&file);
+    let mut written =
+        OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| format!("{file}: {error}"))?;
+    written.write_all(text.as_bytes())?;
+    tell_text(format!("Wrote {}.", path.display()))
 }
 
 /// `/rename TITLE` gives the conversation a title, by which `--session` finds it; `/rename` takes that back.

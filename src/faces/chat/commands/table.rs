@@ -79,7 +79,7 @@ const CONVERSATION: &[SlashCommand] = &[
         "take your last message back, or the last N, and what changed in files since",
         undo::undo_messages,
     )
-    .takes("[N] [--force]", Completes::Words(&["--force"])),
+    .takes("[N | NAME] [--force]", Completes::Words(&["--force"])),
     now("redo", "take the last undo back", undo::redo_messages).takes("[--force]", Completes::Words(&["--force"])),
     now("diff", "show what changed in files since your last message, or the last N", undo::show_diff)
         .takes("[--since N]", Completes::Words(&["--since"])),
@@ -90,7 +90,12 @@ const CONVERSATION: &[SlashCommand] = &[
         .or("sessions")
         .takes("[ID | TITLE]", Completes::Nothing),
     now("fork", "go on with a copy of this conversation, or of what was before a message", sessions::fork_session)
-        .takes("[ID]", Completes::Nothing),
+        .takes("[ID | NAME]", Completes::Nothing),
+    now("checkpoint", "name this place, to come back to it, or list the names", sessions::mark_checkpoint)
+        .takes("[NAME]", Completes::Nothing),
+    now("export", "write this conversation to a file: .md, .html, .json, .jsonl", sessions::export_session)
+        .or("save")
+        .takes("[FILE]", Completes::Paths),
     now("rename", "give this conversation a title, or take that back", sessions::rename_session)
         .takes("[TITLE]", Completes::Nothing),
 ];

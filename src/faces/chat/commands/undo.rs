@@ -9,9 +9,18 @@ use super::{CommandAnswer, SlashMistake, SlashOutcome, tell_text};
 
 const FORCE: &str = "--force";
 
-/// `/undo [N] [--force]` takes the last N messages back, and what they changed in files.
+/// `/undo [N] [--force]` takes the last N messages back, and what they changed in files; `/undo NAME` those since a
+/// checkpoint.
 pub(super) fn undo_messages(chat: &mut Chat, words: &str) -> CommandAnswer {
-    let (messages, forced) = parse_words(words, FORCE)?;
+    let session = &chat.conversation.session;
+    let checkpoint = words.split_whitespace().find(|word| session.list_checkpoints().any(|name| name == *word));
+    let since = checkpoint.map(|name| session.count_since(name)).transpose()?;
+    let rest: Vec<&str> = words.split_whitespace().filter(|word| Some(*word) != checkpoint).collect();
+    let (messages, forced) = parse_words(&rest.join(" "), FORCE)?;
+    let messages = since.unwrap_or(messages);
+    if messages == 0 {
+        return Err("nothing was said since that checkpoint".into());
+    }
     let from = find_message(chat, messages)?;
     let mut told = put_files_back(chat, Direction::Undo(from), forced)?.unwrap_or_default();
     let said = chat.undo(messages)?.unwrap_or_default();
@@ -73,7 +82,7 @@ fn parse_words(words: &str, flag: &str) -> Result<(usize, bool), SlashMistake> {
         match word.parse::<usize>() {
             Ok(parsed) if parsed > 0 => number = parsed,
             _ if word == flag => has_flag = true,
-            _ => return Err(format!("write a number of messages, or {flag}").into()),
+            _ => return Err(format!("write a number of messages, a checkpoint, or {flag}").into()),
         }
     }
     Ok((number, has_flag))

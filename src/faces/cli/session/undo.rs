@@ -31,7 +31,8 @@ pub(super) fn undo_message(
         None => 1,
         Some(to) => session.count_since(to).map_err(CommandFailure::usage)?,
     };
-    let from = session.find_undo(messages).ok_or_else(nothing)?;
+    let from = Some(messages).filter(|messages| *messages > 0).and_then(|messages| session.find_undo(messages));
+    let from = from.ok_or_else(nothing)?;
     if !part.conversation {
         put_back(&session, Direction::Undo(from), part)?;
     }
