@@ -58,6 +58,12 @@ fn nothing_changed_is_no_finding_and_a_wrong_range_is_told() {
 }
 
 #[test]
+fn without_a_repository_there_is_nothing_to_review() {
+    let server = finds_one();
+    Run::new().server(&server).arg("review").run().exits(2).reason_has("this is no git repository");
+}
+
+#[test]
 fn what_a_repository_configures_does_not_run() {
     let (place, server) = (repository(), finds_one());
     let hostile = "git config diff.external 'touch ran' && git config diff.x.textconv 'touch ran' && echo '*.rs diff=x' > .gitattributes";

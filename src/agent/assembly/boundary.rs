@@ -10,6 +10,7 @@ use crate::safety::policy::{AutoFacts, ChosenApproval, choose_approval};
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
 
 use super::RunOptions;
+use super::wall_memory::WallMemory;
 
 /// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
@@ -37,12 +38,35 @@ pub(super) fn choose_mode(
     options: &RunOptions,
     sandbox: Option<&Sandbox>,
 ) -> ChosenApproval {
+    choose_by(config, agent, options, || {
+        let is_whole = sandbox.is_some_and(Sandbox::is_whole);
+        if is_whole {
+            WallMemory::open(&config.dirs.state).remember();
+        }
+        is_whole
+    })
+}
+
+/// The mode that it will probably mean, for a person: known at once if the walls were whole before.
+pub(super) fn foresee_mode(config: &Config, agent: &AgentConfig, options: &RunOptions) -> ChosenApproval {
+    choose_by(config, agent, options, || {
+        let were_whole = is_on(agent) && WallMemory::open(&config.dirs.state).were_whole();
+        were_whole || options.walls.as_ref().is_some_and(|walls| walls.is_whole())
+    })
+}
+
+fn choose_by(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &RunOptions,
+    is_walled: impl FnOnce() -> bool,
+) -> ChosenApproval {
     let facts = AutoFacts {
         is_chat: options.chat || options.is_undoable,
         is_undoable: options.is_undoable,
         waits_for_trust: config.waits_for_trust(),
     };
-    choose_approval(agent.approval, facts, || sandbox.is_some_and(Sandbox::is_whole))
+    choose_approval(agent.approval, facts, is_walled)
 }
 
 /// The reminder of a run under `edits`.

@@ -25,6 +25,7 @@ mod servers;
 mod sessions;
 mod task;
 mod toolbox;
+mod wall_memory;
 pub mod prompt_test;
 
 use std::sync::Arc;

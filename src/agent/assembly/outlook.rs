@@ -17,6 +17,7 @@ pub struct Outlook {
     pub server: Option<String>,
     /// False if the model needs a key that is not set.
     pub is_configured: bool,
+    /// As it will probably be: see [`super::Services`] for what it is.
     pub approval: ChosenApproval,
     pub mode: Mode,
     /// True if commands run in the sandbox.
@@ -55,7 +56,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
         is_configured: model::is_configured(&chosen),
         model: chosen.model.filter(|_| !is_script).unwrap_or(chosen.name),
         server,
-        approval: boundary::choose_mode(config, agent, options, options.walls.as_deref()),
+        approval: boundary::foresee_mode(config, agent, options),
         mode: agent.mode,
         is_sandboxed,
         network,

@@ -25,7 +25,10 @@ pub async fn read_diff(
         return Err(SetupError::usage(format!("`{range}` is no range of commits: main..HEAD, HEAD~3")));
     }
     let ground = AgentInputs::new(config, workspace, options, Arc::new(Nobody));
-    let failed = |why: String| SetupError::usage(format!("there is no diff of `{range}`: {why}"));
+    let failed = |why: String| {
+        let why = if why.contains("ot a git repository") { "this is no git repository" } else { &why };
+        SetupError::usage(format!("there is no diff of `{range}`: {why}"))
+    };
     let git = Git::open(&ground, workspace.root()).map_err(failed)?;
     let line = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", range, "--"];
     let diff = git.read(&line).await.map_err(failed)?;

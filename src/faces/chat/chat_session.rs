@@ -10,7 +10,7 @@ use super::mentions;
 use crate::agent::assembly::{self, OpenedConversation, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::exit::Ending;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
-use crate::config::{Config, OwnCommand, OwnCommands};
+use crate::config::{ApprovalMode, Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::{Item, Step, UserText};
@@ -132,6 +132,11 @@ impl Chat {
     /// The model that answers.
     pub fn model(&self) -> &ModelInfo {
         self.services.agent.model.info()
+    }
+
+    /// The approval mode.
+    pub fn approval(&self) -> ApprovalMode {
+        self.services.agent.approval
     }
 
     /// The agent's skills.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::agent::exit::Signal;
-use crate::config::{Config, PromptSource};
+use crate::config::{ApprovalMode, Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
 use crate::files::workspace::Workspace;
 use crate::model::Face;
@@ -105,9 +105,10 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         asks_theme: look.asks_theme,
         outlets: outlets.clone(),
     };
+    let mut greeted = None;
     if interactive && !setup.global.quiet {
         options.walls = assembly::create_walls(&config, &workspace, &options);
-        greet_person(setup, &config, &options, &workspace, &outlets, runtime);
+        greeted = greet_person(setup, &config, &options, &workspace, &outlets, runtime);
     }
     let editor = (interactive && look.live).then(|| MessageLines::editor(setup_of_lines(), interrupter.clone()));
     let lines = Arc::new(match editor.flatten() {
@@ -142,6 +143,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     };
     let mut chat = Chat::open(opening, sink, &outlets)?;
     attachments::check_pictures(chat.attached(), chat.model())?;
+    if greeted == Some(ApprovalMode::Edits) && chat.approval() == ApprovalMode::Ask {
+        outlets.show(vec![Line::new().add(Ink::Dim, "It asks after all: commands are not fully confined now.")]);
+    }
     if !setup.global.quiet {
         let is_greeted = Some(&known).filter(|_| interactive);
         let news = is_greeted.and_then(|known| Registry::new(&known.prompt_dirs).report_update(&known.dirs.state));
@@ -163,8 +167,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     Ok(PreparedChat { chat, lines, interrupts, ended, export, outlets })
 }
 
-/// Shows which model answers, in which directory, and what it may do; without a model, how to get one. Mistakes in the
-/// configuration are reported when the chat is assembled.
+/// Shows which model answers, in which directory, and what it may do, and returns that; without a model, how to get one.
+/// Mistakes in the configuration are reported when the chat is assembled.
 fn greet_person(
     setup: &CliSetup,
     config: &Config,
@@ -172,8 +176,8 @@ fn greet_person(
     workspace: &Workspace,
     outlets: &Outlets,
     runtime: &Runtime,
-) {
-    let Ok(outlook) = assembly::read_outlook(config, options) else { return };
+) -> Option<ApprovalMode> {
+    let outlook = assembly::read_outlook(config, options).ok()?;
     let home = setup.env.get("HOME").map_or(Path::new("/nonexistent"), Path::new);
     let width = terminal::measure_width().map_or(80, |width| width.saturating_sub(1));
     let mut lines = if outlook.is_configured {
@@ -184,6 +188,7 @@ fn greet_person(
     };
     lines.push(Line::new());
     outlets.show(lines);
+    Some(outlook.approval.mode)
 }
 
 /// True if the person speaks first: the prompt has no messages of its own that the model answers.
