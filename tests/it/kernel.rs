@@ -1,6 +1,6 @@
 //! The kernel under the tests: whether it has Landlock, and programs on one that lacks some system calls.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::{Child, Command};
 
 /// Starts a command. These system calls fail for it as if the kernel did not have them.
@@ -43,4 +43,13 @@ pub fn has_landlock() -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn has_landlock() -> bool {
     false
+}
+
+/// True if commands are fully confined here; says it if not.
+pub fn has_walls() -> bool {
+    let has = has_landlock();
+    if !has {
+        let _ = writeln!(io::stderr(), "not tried: there is no Landlock");
+    }
+    has
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
+use crate::kernel::has_walls;
 use crate::output::Output;
 use crate::pty::APPROVAL;
 use crate::repl::start;
@@ -225,8 +226,7 @@ fn deleting_the_sessions_deletes_the_former_contents() {
 
 #[test]
 fn a_chat_that_can_undo_changes_files_without_a_question() {
-    if !crate::kernel::has_landlock() {
-        crate::sandbox::not_tried("there is no Landlock");
+    if !has_walls() {
         return;
     }
     let server = runs(&["echo new > made.txt", "echo more >> made.txt"]);
@@ -251,8 +251,7 @@ fn a_chat_that_can_undo_changes_files_without_a_question() {
 
 #[test]
 fn where_changes_cannot_be_followed_a_chat_asks() {
-    if !crate::kernel::has_landlock() {
-        crate::sandbox::not_tried("there is no Landlock");
+    if !has_walls() {
         return;
     }
     let server = runs(&["echo new > made.txt"]);
