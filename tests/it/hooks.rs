@@ -151,3 +151,18 @@ fn a_wrong_file_is_told_with_its_place() {
     run("on: stop\ncommand: []\n").stderr_has("names no program");
     run("on: stop\ncommand: [x]\ntime_limit: 1h\n").stderr_has("at most 10m");
 }
+
+#[test]
+fn a_hook_reads_no_secret_and_one_that_fails_early_is_told_in_the_run() {
+    let server = Server::start([Reply::call("read_file", &json!({ "path": "notes" })), Reply::text("done")]);
+    let run = Run::task(&server, "task").args(["-o", "jsonl"]).env("DEPLOY_TOKEN", "tok-4f9a8b7c6d5e");
+    let run = run
+        .file("notes", "it is tok-4f9a8b7c6d5e\n")
+        .config("hooks/a.yaml", &hook("after_tool", "", "cat > seen"));
+    let output = run.config("hooks/b.yaml", &hook("prompt", "", "exit 1")).run().success();
+    let seen = output.place.read("seen");
+    assert!(seen.contains("it is ") && !seen.contains("4f9a8b7c6d5e"), "{seen}");
+    let first: Value = serde_json::from_str(output.stdout.lines().next().expect("an event")).expect("JSON");
+    assert_eq!(first["type"], "run.started");
+    output.stderr_has("the hook `b` had no say");
+}

@@ -95,6 +95,7 @@ fn the_same_command_goes_on_with_what_is_finished() {
     fs::write(place.workspace().join("out.jsonl"), "my notes\n").expect("written");
     map(&place, &server, &words, "one\n").run().exits(2).stderr_has("out.jsonl:1 is no result of agent map");
     assert_eq!(place.read("out.jsonl"), "my notes\n");
+    assert!(!place.exists("out.jsonl.journal.new"));
 }
 
 #[test]
@@ -125,6 +126,7 @@ fn a_slow_task_holds_nothing_back_and_what_is_done_survives_a_kill() {
     while server.requests().len() < 5 || place.read("out.jsonl.journal").lines().count() < 4 {
         std::thread::yield_now();
     }
+    map(&place, &server, &words, input).run().exits(2).stderr_has("is being written by another agent map");
     running.signal(Signal::SIGKILL);
     running.wait();
     assert_eq!(texts(&read_rows(&place), "result"), ["FIRST"], "the rest waits for the slow one");

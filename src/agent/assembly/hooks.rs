@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::{HookGround, Hooks};
+use crate::base::secrets::Redactor;
 use crate::config::{AgentConfig, Config};
 use crate::files::workspace::Workspace;
 use crate::safety::sandbox::Sandbox;
@@ -13,10 +14,12 @@ pub(super) fn assemble_hooks(
     agent: &AgentConfig,
     workspace: &Workspace,
     sandbox: Option<&Arc<Sandbox>>,
+    redactor: &Arc<Redactor>,
 ) -> Hooks {
     Hooks::new(config.hooks.values(), || HookGround {
         env: super::choose_environment(config, agent, workspace),
         sandbox: sandbox.cloned(),
         workspace: workspace.root().to_path_buf(),
+        redactor: Arc::clone(redactor),
     })
 }

@@ -148,7 +148,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let has_walls = sandbox.is_some();
-    let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref());
+    let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref(), &redactor);
     let servers = match shared {
         Some(shared) => shared.servers.clone(),
         None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),

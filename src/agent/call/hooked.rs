@@ -14,6 +14,9 @@ pub(in crate::agent) struct HookedCall {
 
 /// True if hooks run before or after a call.
 pub(super) fn concern_call(agent: &Agent, tool: &str, arguments: &Value) -> bool {
+    if agent.hooks.is_empty() {
+        return false;
+    }
     let paths = list_paths(agent, tool, arguments);
     let events = [HookEvent::BeforeTool, HookEvent::AfterTool];
     agent.hooks.concern(&events, HookCall { tool, paths: &paths })
@@ -27,6 +30,9 @@ fn list_paths(agent: &Agent, tool: &str, arguments: &Value) -> Vec<String> {
 
 /// Runs the hooks of an event of a call; `facts` are added to what the call is.
 pub(super) async fn run_hooks(agent: &Agent, event: HookEvent, call: (&str, &Value), facts: Value) -> HookSay {
+    if agent.hooks.is_empty() {
+        return HookSay::default();
+    }
     let (tool, arguments) = call;
     let paths = list_paths(agent, tool, arguments);
     let mut object = json!({ "tool_name": tool, "tool_input": arguments });

@@ -49,7 +49,9 @@ impl<'t> Turn<'t> {
         }
         if let Some(arguments) = said.arguments {
             let call = ToolCall { arguments: arguments.to_string(), ..prepared.call.clone() };
-            *prepared = PreparedCall::of(self.agent, prepared.slot, &call, CallText::Whole, self.trust());
+            let anew = PreparedCall::of(self.agent, prepared.slot, &call, CallText::Whole, self.trust());
+            let variables = std::mem::take(&mut prepared.variables);
+            *prepared = PreparedCall { variables, time_limit: prepared.time_limit, start: prepared.start, ..anew };
             prepared.tell(format!("a hook changed the arguments to {arguments}"));
         }
         if let (Some(why), Ok(plan)) = (said.ask, &mut prepared.plan)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::base::secrets::Redactor;
 use crate::base::text::GlobPattern;
 use crate::config::{HookConfig, HookEvent};
 use crate::safety::sandbox::Sandbox;
@@ -32,6 +33,8 @@ pub struct HookGround {
     /// The walls of commands; `None` if there are none.
     pub sandbox: Option<Arc<Sandbox>>,
     pub workspace: PathBuf,
+    /// Masks secrets in what hooks read.
+    pub redactor: Arc<Redactor>,
 }
 
 /// A hook with its patterns.
@@ -64,6 +67,11 @@ impl Hooks {
         Self { all, ground }
     }
 
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// True if a hook runs at one of these events of a call.
     pub fn concern(&self, events: &[HookEvent], call: HookCall<'_>) -> bool {
         events.iter().any(|event| self.find(*event, Some(call)).next().is_some())
@@ -76,7 +84,9 @@ impl Hooks {
         if meant.is_empty() {
             return HookSay::default();
         }
-        let input = describe_event(event, ground, facts).to_string();
+        let mut input = describe_event(event, ground, facts);
+        ground.redactor.redact_value(&mut input);
+        let input = input.to_string();
         let said = join_all(meant.iter().map(|hook| program::run_hook(&hook.config, ground, &input))).await;
         let mut all = HookSay::default();
         for (hook, said) in meant.iter().zip(said) {

@@ -83,7 +83,7 @@ pub async fn run_input(
     }
     if run.superior.is_none() && !run.is_dry {
         let text = given.said.as_ref().map(|said| said.text.as_str());
-        match Box::pin(hear_hooks(agent, conversation, run, text)).await {
+        match Box::pin(hear_hooks(agent, conversation, run, text, &mut given.warnings)).await {
             Ok(added) => given.attached.texts.extend(added),
             Err(why) => return Err(agent.refuse(&anyhow::Error::msg(why), cancel.signal())),
         }

@@ -34,7 +34,7 @@ impl Turn<'_> {
 }
 
 /// Has the hooks hear that a conversation begins or goes on, and what the person says. Returns what they add to the
-/// message.
+/// message. `warnings` are for those that fail: the run has not begun.
 ///
 /// # Errors
 /// A hook refuses the message: its reason.
@@ -43,6 +43,7 @@ pub(in crate::agent) async fn hear_hooks(
     conversation: &Conversation,
     run: &mut Run,
     said: Option<&str>,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<Attachment>, String> {
     let session = conversation.session.id().to_owned();
     let mut added = Vec::new();
@@ -57,7 +58,7 @@ pub(in crate::agent) async fn hear_hooks(
     ];
     for (_, event, facts) in events.into_iter().filter(|(happens, ..)| *happens) {
         let said = agent.hooks.run(event, None, facts).await;
-        run.emitter.warn(said.warnings);
+        warnings.extend(said.warnings);
         if let Some(why) = said.deny.filter(|_| event == HookEvent::Prompt) {
             return Err(why);
         }

@@ -5,7 +5,7 @@
 //! that the disk is waited for once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::conversation::event::RunStatus;
 use crate::conversation::message::Usage;
+use crate::files::regular::{self, Links};
 
 use super::super::exit;
 
@@ -140,10 +141,12 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
     // What both hold goes to a new file, which replaces one of them.
     let target = if going_on.is_ordered { &journal_path } else { path };
     let renewed = target.with_added_extension("new");
+    let _held = hold_existing(target)?;
     let mut into = File::create(&renewed).map_err(failed)?;
     let mut len = 0;
     for from in [&journal_path, path] {
-        len = collect_finished(from, going_on, &mut into, len, &mut finished)?;
+        let collected = collect_finished(from, going_on, &mut into, len, &mut finished);
+        len = collected.inspect_err(|_| drop(fs::remove_file(&renewed)))?;
     }
     into.sync_all().map_err(failed)?;
     fs::rename(&renewed, target).map_err(failed)?;
@@ -154,16 +157,35 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
         OpenOptions::new().append(true).open(path).map_err(failed)?
     };
     let journal = going_on.is_ordered.then(|| OpenOptions::new().read(true).append(true).open(&journal_path));
+    let journal = journal.transpose().map_err(failed)?;
+    hold(journal.as_ref().unwrap_or(&output), target)?;
     let state = WriterState {
         synced: Some(output.try_clone().map_err(failed)?),
         output: Box::new(output),
-        journal: journal.transpose().map_err(failed)?,
+        journal,
         journal_path: going_on.is_ordered.then_some(journal_path),
         journal_len: len,
         next: 0,
         ready: BTreeMap::new(),
     };
     Ok(OpenedResults { writer: ResultWriter::spawn(state), finished })
+}
+
+/// Locks what another process would hold that writes the same output. It is held until the file that replaces it is.
+fn hold_existing(path: &Path) -> Result<Option<File>, String> {
+    let Ok(file) = OpenOptions::new().read(true).append(true).open(path) else { return Ok(None) };
+    hold(&file, path)?;
+    Ok(Some(file))
+}
+
+fn hold(file: &File, path: &Path) -> Result<(), String> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(format!("{} is being written by another agent map: wait for it, or end it", path.display()))
+        }
+        // Some network file systems have no locks.
+        _ => Ok(()),
+    }
 }
 
 /// Copies the finished lines of a file that are not known yet. Returns the length of the copy.
@@ -175,13 +197,8 @@ fn collect_finished(
     finished: &mut HashMap<String, RowPlace>,
 ) -> Result<u64, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(len),
-        file => file.map_err(failed)?,
-    };
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{} is no regular file", path.display()));
-    }
+    let opened = regular::open_file(path, Links::Follow).map_err(|why| format!("{} {why}", path.display()))?;
+    let Some((file, _)) = opened else { return Ok(len) };
     let mut lines = BufReader::new(file);
     for number in 1.. {
         let mut line = Vec::new();
