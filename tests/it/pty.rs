@@ -91,6 +91,24 @@ impl Terminal {
         panic!("`{choice}` is not offered:\n{}", self.screen());
     }
 
+    /// Presses a key, again and again if need be, until the screen shows what is wanted.
+    #[track_caller]
+    pub fn press_until(&mut self, key: &str, what: &str, wanted: impl Fn(&str) -> bool) {
+        const MOST: usize = 100;
+        const PAUSE: Duration = Duration::from_millis(100);
+        for _ in 0..MOST {
+            self.keys(key);
+            let (seen, changed) = &*self.state;
+            let seen = seen.lock().expect("nobody panics while holding the screen");
+            let lacks = |seen: &mut Seen| !wanted(&seen.parser.screen().contents());
+            let (_held, pause) = changed.wait_timeout_while(seen, PAUSE, lacks).expect("nobody panics");
+            if !pause.timed_out() {
+                return;
+            }
+        }
+        panic!("the screen never showed {what}. It shows:\n{}", self.screen());
+    }
+
     /// Types a line and presses Enter.
     pub fn line(&mut self, line: &str) {
         self.keys(&format!("{line}\r"));

@@ -1,8 +1,5 @@
 //! Questions to a person: they show what will run, unaltered and in full, and within which walls.
 
-use std::thread;
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::pty::Terminal;
@@ -144,13 +141,7 @@ fn an_empty_line_answers_only_from_the_list() {
     terminal.keys("\x7f");
     terminal.wait_until("the empty line", |screen| screen.trim_end().ends_with("\n>"));
     // Enter pressed three times at once is a paste, and no key soon after a paste is from a hand: one presses it again.
-    for _ in 0..100 {
-        if terminal.screen().contains("❯ ") {
-            break;
-        }
-        terminal.keys("\t");
-        thread::sleep(Duration::from_millis(50));
-    }
+    terminal.press_until("\t", "the mark in the list", |screen| screen.contains("❯ "));
     terminal.pick("Yes");
     terminal.wait_for("Done.");
     assert!(terminal.place.exists("made"));
