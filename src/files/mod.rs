@@ -17,3 +17,4 @@ pub mod disk;
 pub mod workspace;
 pub mod ignored;
 pub mod history;
+pub mod trial;

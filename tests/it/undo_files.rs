@@ -19,7 +19,7 @@ use crate::run::{Place, Run};
 use crate::server::Server;
 
 /// Everything in a directory: the mode, and the content, the target, or nothing.
-fn read_tree(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+pub fn read_tree(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut tree = BTreeMap::new();
     for entry in fs::read_dir(dir).expect("listed") {
         let path = entry.expect("listed").path();
@@ -37,12 +37,12 @@ fn read_tree(dir: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     tree
 }
 
-fn session(place: &Arc<Place>, words: &[&str]) -> Output {
+pub fn session(place: &Arc<Place>, words: &[&str]) -> Output {
     Run::at(place).args(["session"]).args(words.iter().copied()).run()
 }
 
 /// A server whose model runs these commands, one for each message.
-fn runs(commands: &[&str]) -> Server {
+pub fn runs(commands: &[&str]) -> Server {
     let commands: Vec<String> = commands.iter().map(|command| (*command).to_owned()).collect();
     Server::answering(move |request, _| match request.messages().last() {
         Some(last) if last["role"] == "user" => {
@@ -53,12 +53,12 @@ fn runs(commands: &[&str]) -> Server {
     })
 }
 
-fn change(server: &Server, place: &Arc<Place>, words: &[&str]) -> Output {
+pub fn change(server: &Server, place: &Arc<Place>, words: &[&str]) -> Output {
     let run = Run::at(place).args(["run", "--approve", "all"]).args(words.iter().copied());
     run.server(server).run().success()
 }
 
-fn workspace_with(files: &[(&str, &str)]) -> Arc<Place> {
+pub fn workspace_with(files: &[(&str, &str)]) -> Arc<Place> {
     let place = Run::new().place();
     for (name, content) in files {
         fs::write(place.workspace().join(name), content).expect("written");

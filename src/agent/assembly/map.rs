@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::exit::Ending;
@@ -23,6 +24,7 @@ use super::ground::AgentInputs;
 use super::paced::{Gate, Paced};
 use super::sessions::describe_session;
 use super::task::Worktree;
+use super::trial::{RunPlace, keep_trial, require_history};
 use super::{RunOptions, SetupError, assemble_services, new_run_id};
 
 /// The variable of prompts that holds the item of a task.
@@ -35,7 +37,7 @@ pub struct MapRunner {
     options: RunOptions,
     /// `None` if no session is kept.
     store: Option<Store>,
-    is_isolated: bool,
+    isolation: Option<TaskIsolation>,
     gate: Gate,
     /// What all tasks together may spend.
     ledger: Option<RunLedger>,
@@ -45,6 +47,25 @@ pub struct MapRunner {
     pub warnings: Vec<String>,
     /// Stops every task.
     pub cancel: Cancel,
+}
+
+/// The directory in which each task may change files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskIsolation {
+    /// A git worktree; its changes are kept as a branch.
+    Worktree,
+    /// A copy that goes with the task.
+    Copy,
+    /// A copy that is kept until its changes are applied or discarded.
+    Trial,
+}
+
+/// The directory of a running task.
+enum TaskPlace {
+    Shared,
+    Worktree(Worktree, Workspace),
+    Copy(RunPlace),
 }
 
 /// One task.
@@ -71,7 +92,7 @@ pub struct MapOutcome {
 }
 
 impl MapRunner {
-    /// Prepares to run tasks; with `is_isolated` each works in a git worktree of its own. `most_usd` is what all together
+    /// Prepares to run tasks, each in a directory of its own where `isolation` says so. `most_usd` is what all together
     /// may cost.
     ///
     /// # Errors
@@ -81,7 +102,7 @@ impl MapRunner {
         workspace: &Workspace,
         options: RunOptions,
         store: Option<Store>,
-        is_isolated: bool,
+        isolation: Option<TaskIsolation>,
         most_usd: Option<f64>,
     ) -> Result<Self, SetupError> {
         let ledger = most_usd.map(|usd| {
@@ -94,7 +115,7 @@ impl MapRunner {
             workspace: workspace.clone(),
             options,
             store,
-            is_isolated,
+            isolation,
             gate: Gate::default(),
             ledger,
             shared: None,
@@ -104,7 +125,7 @@ impl MapRunner {
         let (agent, warnings) = runner.assemble(workspace, None)?;
         runner.warnings = warnings;
         // Prompts may read the item, and their agent holds what they read.
-        runner.shared = (!is_isolated && runner.options.prompt.is_none()).then(|| Arc::new(agent));
+        runner.shared = (isolation.is_none() && runner.options.prompt.is_none()).then(|| Arc::new(agent));
         Ok(runner)
     }
 
@@ -131,23 +152,29 @@ impl MapRunner {
     /// Runs one task to its end.
     ///
     /// # Errors
-    /// Its agent or its worktree cannot be made.
+    /// Its agent or its directory cannot be made.
     pub async fn run(&self, task: MapTask) -> Result<MapOutcome, SetupError> {
         let MapTask { said, item, skills } = task;
-        let worktree = if self.is_isolated { Some(self.add_worktree().await?) } else { None };
-        let isolated = worktree.as_ref().map(Worktree::workspace).transpose().map_err(refuse_isolation)?;
+        let place = self.make_place().await?;
+        let workspace = match &place {
+            TaskPlace::Shared => &self.workspace,
+            TaskPlace::Worktree(_, workspace) | TaskPlace::Copy(RunPlace { workspace, .. }) => workspace,
+        };
         let agent = match &self.shared {
             Some(shared) => Arc::clone(shared),
-            None => Arc::new(self.assemble(isolated.as_ref().unwrap_or(&self.workspace), Some(item))?.0),
+            None => Arc::new(self.assemble(workspace, Some(item))?.0),
         };
         let now = Timestamp::now();
-        // A worktree is removed with its task.
         let about = describe_session(&agent, self.workspace.root());
         let session = match &self.store {
             Some(store) => store.create(about, now),
             None => Session::ephemeral(about, now),
         };
         let mut conversation = Conversation::new(session, now);
+        let is_trial = self.isolation == Some(TaskIsolation::Trial);
+        if is_trial {
+            require_history(&conversation)?;
+        }
         let id = conversation.session.id().to_owned();
         let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(Unwatched)));
         if let Some(ledger) = &self.ledger {
@@ -168,9 +195,13 @@ impl MapRunner {
             }
             Err(refused) => (refused, Value::Null),
         };
-        let branch = match worktree {
-            Some(worktree) => worktree.keep().await.map_err(refuse_isolation)?,
-            None => None,
+        let branch = match place {
+            TaskPlace::Worktree(worktree, _) => worktree.keep().await.map_err(refuse_isolation)?,
+            TaskPlace::Copy(RunPlace { copy: Some(copy), .. }) if is_trial => {
+                keep_trial(copy, &conversation)?;
+                None
+            }
+            TaskPlace::Copy(_) | TaskPlace::Shared => None,
         };
         let spent = run.ledger.spent();
         Ok(MapOutcome {
@@ -184,9 +215,21 @@ impl MapRunner {
         })
     }
 
-    async fn add_worktree(&self) -> Result<Worktree, SetupError> {
-        let ground = AgentInputs::new(&self.config, &self.workspace, &self.options, Arc::new(Nobody));
-        Worktree::add(&ground, "map").await.map_err(refuse_isolation)
+    async fn make_place(&self) -> Result<TaskPlace, SetupError> {
+        match self.isolation {
+            None => Ok(TaskPlace::Shared),
+            Some(TaskIsolation::Worktree) => {
+                let ground = AgentInputs::new(&self.config, &self.workspace, &self.options, Arc::new(Nobody));
+                let worktree = Worktree::add(&ground, "map").await.map_err(refuse_isolation)?;
+                let workspace = worktree.workspace().map_err(refuse_isolation)?;
+                Ok(TaskPlace::Worktree(worktree, workspace))
+            }
+            Some(TaskIsolation::Copy | TaskIsolation::Trial) => {
+                let (config, workspace) = (Arc::clone(&self.config), self.workspace.clone());
+                let copied = tokio::task::spawn_blocking(move || RunPlace::copied(&config, &workspace)).await;
+                copied.map_err(SetupError::from_failure)?.map(TaskPlace::Copy)
+            }
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod servers;
 mod sessions;
 mod task;
 mod toolbox;
+mod trial;
 mod wall_memory;
 pub mod prompt_test;
 
@@ -53,7 +54,7 @@ pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
 pub use flow_choice::FlowChoice;
 use ground::{AgentInputs, SharedServices};
-pub use map::{MapOutcome, MapRunner, MapTask};
+pub use map::{MapOutcome, MapRunner, MapTask, TaskIsolation};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
 pub use models::find_choosing_key;
@@ -65,6 +66,7 @@ pub use sessions::{
     ForkPoint, OpenedConversation, SessionChoice, fork_session, new_run_id, open_conversation, open_store,
     read_conversation,
 };
+pub use trial::{RunPlace, choose_place, remove_trial, require_history, take_changes};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;

@@ -172,7 +172,8 @@ fn choose_session(
 
 /// What a session says about the agent that writes it.
 pub(super) fn describe_session<'a>(agent: &'a Agent, workspace: &'a Path) -> About<'a> {
-    About { workspace, agent: &agent.name, model: &agent.model.info().id }
+    let copy = Some(agent.workspace.root()).filter(|root| *root != workspace);
+    About { workspace, copy, agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.

@@ -57,7 +57,7 @@ fn a_damaged_first_line_is_rebuilt_from_the_rest_and_the_name() {
         fs::write(&path, &damaged).expect("written");
         let (session, warnings) = store.open(&id, NOON).expect(&damaged);
         assert!(warnings.len() == 1 && warnings[0].contains(":1: this line is damaged"), "{warnings:?}");
-        let About { workspace, agent, model } = session.describe();
+        let About { workspace, agent, model, .. } = session.describe();
         assert_eq!((workspace, agent, model), (Path::new("/w/project"), "default", "scripted"), "{damaged}");
         assert_eq!((session.id(), session.started_at(), session.items().len()), (&*id, NOON, 1));
         drop(session);

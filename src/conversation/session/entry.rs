@@ -2,7 +2,7 @@
 //! `"sum":…`.
 //!
 //! ```text
-//! {"v":3,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…
+//! {"v":3,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…, for a trial "copy":…
 //! {"type":"turn.started","run_id":…,"workspace":…,"agent":…,"model":…,"time":…}    repeats what the header says
 //! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt and its ingredients
 //! {"type":"said","n":1,"time":…,"text":…}
@@ -60,6 +60,9 @@ pub(super) struct LogHeader {
     /// The session that this one was begun for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The copy of the workspace in which it works, if it does not work there itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<String>,
     /// The session that this one is a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,

@@ -37,6 +37,7 @@ impl Store {
             id: session_id(now, fastrand::u32(..)),
             created_at: format_stamp(now),
             parent: None,
+            copy: None,
             ..header
         };
         let copy = path.with_file_name(format!("{}.jsonl", header.id));

@@ -95,6 +95,7 @@ fn rebuild_header(path: &Path, line: &[u8]) -> Option<FoundHeader> {
         model: of_turn("model").or_else(|| of_line("model")).unwrap_or_default(),
         created_at: created_at.unwrap_or_else(|| format_stamp(began)),
         parent: of_turn("parent").or_else(|| of_line("parent")),
+        copy: of_line("copy"),
         forked_from: of_line("forked_from"),
     };
     let is_gone = has_seal(line) == Some(true) && LogLine::parse(line).is_ok();

@@ -33,6 +33,9 @@ pub struct SessionSummary {
     /// For a helper's session: the session of the agent that called it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The copy of the workspace in which it works, if it does not work there itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy: Option<PathBuf>,
     /// Both times are in RFC 3339.
     pub created_at: String,
     pub updated_at: String,
@@ -112,6 +115,7 @@ pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSu
         agent: header.agent,
         model: header.model,
         parent: header.parent,
+        copy: header.copy.map(PathBuf::from),
         created_at: header.created_at,
         updated_at,
         bytes,

@@ -67,6 +67,8 @@ pub use view::{ItemChange, ItemId, SessionView, ViewEdit};
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
     pub workspace: &'a Path,
+    /// The copy of the workspace in which it works, if it does not work there itself.
+    pub copy: Option<&'a Path>,
     pub agent: &'a str,
     pub model: &'a str,
 }
@@ -118,9 +120,20 @@ impl Session {
     pub fn describe(&self) -> About<'_> {
         About {
             workspace: Path::new(&self.header.workspace),
+            copy: self.header.copy.as_deref().map(Path::new),
             agent: &self.transcript.agent,
             model: &self.transcript.model,
         }
+    }
+
+    /// The copy of the workspace in which it works, as long as that is there.
+    pub fn find_copy(&self) -> Option<&Path> {
+        self.describe().copy.filter(|copy| copy.is_dir())
+    }
+
+    /// The directory with the files that it changes.
+    pub fn find_root(&self) -> &Path {
+        self.find_copy().unwrap_or(self.describe().workspace)
     }
 
     /// Switches to another agent or model. Written to disk with the next item.
@@ -291,6 +304,7 @@ impl Session {
             created_at: format_stamp(now),
             parent: parent.map(str::to_owned),
             forked_from: None,
+            copy: about.copy.map(|copy| copy.to_string_lossy().into_owned()),
         };
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));

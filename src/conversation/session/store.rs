@@ -173,6 +173,14 @@ impl Store {
         }
     }
 
+    /// What a list shows of the session with this id, or with the only id that has this prefix, or this title.
+    ///
+    /// # Errors
+    /// There is no such session, or its log cannot be read.
+    pub fn summarize(&self, id: &str) -> Result<SessionSummary, SessionError> {
+        read_summary(&self.find(id)?, SystemTime::UNIX_EPOCH)
+    }
+
     /// The path of a session's log.
     pub(super) fn path(&self, workspace: &Path, id: &str) -> PathBuf {
         self.dir.join(workspace_slug(workspace)).join(format!("{id}.jsonl"))

@@ -128,6 +128,11 @@ impl AcpSession {
         let opened = assembly::open_conversation(&store, &workspace, choice, &services.agent);
         let opened = opened.map_err(|error| RpcError::new(RpcError::NOT_FOUND, error.message))?;
         let conversation = opened.conversation;
+        if conversation.session.find_copy().is_some() {
+            let why =
+                "this session is a trial in a copy of the workspace: `agent session apply` or `discard` ends it";
+            return Err(RpcError::new(RpcError::NOT_FOUND, why));
+        }
         let name = id.get_or_init(|| conversation.session.id().to_owned()).clone();
         let window = services.agent.model.info().context_window;
         let sink = UpdateSink::new(peer, &name, workspace.root(), window, &asked);

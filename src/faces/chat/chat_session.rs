@@ -1,5 +1,6 @@
 //! A chat: a conversation, its agent and its turns. Each turn is a separate run in the same session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -7,7 +8,11 @@ use jiff::Timestamp;
 use super::at_hand::AtHand;
 use super::look::CallFollower;
 use super::mentions;
-use crate::agent::assembly::{self, OpenedConversation, RunOptions, Services, SessionChoice, SetupError};
+use super::trial::end_trial;
+use crate::agent::assembly::{
+    self, OpenedConversation, RunOptions, RunPlace, Services, SessionChoice, SetupError, SetupErrorKind,
+    require_history,
+};
 use crate::agent::exit::Ending;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
 use crate::config::{ApprovalMode, Config, OwnCommand, OwnCommands};
@@ -25,6 +30,8 @@ use crate::skills::SkillCatalogue;
 pub struct Opening {
     pub config: Arc<Config>,
     pub workspace: Workspace,
+    /// Where it works: the workspace, or a copy of it.
+    pub place: RunPlace,
     pub options: RunOptions,
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
@@ -44,6 +51,9 @@ pub struct Opening {
 /// A conversation with an agent. `/clear` replaces the conversation, `switch` the agent.
 pub struct Chat {
     pub(super) config: Arc<Config>,
+    /// The workspace of its sessions and its configuration.
+    pub(super) origin: Workspace,
+    /// The directory in which it works: that, or a copy of it.
     pub(super) workspace: Workspace,
     pub(super) options: RunOptions,
     pub(super) approver: Arc<dyn Approver>,
@@ -80,7 +90,8 @@ impl Chat {
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
         let Opening {
             config,
-            workspace,
+            workspace: origin,
+            place,
             options,
             approver,
             session,
@@ -91,18 +102,24 @@ impl Chat {
             own,
             at_hand,
         } = opening;
+        let RunPlace { workspace, copy, note: place_note, warning } = place;
         let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))?;
         let OpenedConversation { conversation, note, warnings } =
-            assembly::open_conversation(&assembly::open_store(&config), &workspace, &session, &services.agent)?;
+            assembly::open_conversation(&assembly::open_store(&config), &origin, &session, &services.agent)?;
+        if let Some(copy) = copy {
+            require_history(&conversation)?;
+            copy.keep();
+        }
         let heard = CallFollower::default();
         let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
         let run = Run::new(emitter.set_outlets(Box::new(outlets.clone())));
-        run.emitter.warn(services.warnings.drain(..).chain(warnings));
+        run.emitter.warn(services.warnings.drain(..).chain(warning).chain(warnings));
         run.emitter.warn(own.mistakes.iter().map(ToString::to_string).chain(own.warnings));
         let is_ephemeral = matches!(session, SessionChoice::Ephemeral);
         Ok(Self {
             config,
+            origin,
             workspace,
             options,
             approver,
@@ -117,7 +134,7 @@ impl Chat {
             sets: Vec::new(),
             at_hand,
             is_ephemeral,
-            note,
+            note: place_note.or(note),
             rendering,
             heard,
             cancel: Cancel::default(),
@@ -245,10 +262,10 @@ impl Chat {
         let agent = &self.services.agent;
         let store = assembly::open_store(&self.config);
         let choice = SessionChoice::Id(self.conversation.session.id().to_owned());
-        let nothing = assembly::open_conversation(&store, &self.workspace, &SessionChoice::Ephemeral, agent)?;
+        let nothing = assembly::open_conversation(&store, &self.origin, &SessionChoice::Ephemeral, agent)?;
         let before = std::mem::replace(&mut self.conversation, nothing.conversation);
         let changed = change(before.session);
-        let opened = assembly::open_conversation(&store, &self.workspace, &choice, agent)?;
+        let opened = assembly::open_conversation(&store, &self.origin, &choice, agent)?;
         self.conversation = opened.conversation;
         changed.map_err(SetupError::session)
     }
@@ -256,7 +273,8 @@ impl Chat {
     /// Goes on with another conversation. If that cannot be opened, this one stays.
     pub(super) fn go_to(&mut self, choice: &SessionChoice) -> Result<(), SetupError> {
         let store = assembly::open_store(&self.config);
-        let opened = assembly::open_conversation(&store, &self.workspace, choice, &self.services.agent)?;
+        let opened = assembly::open_conversation(&store, &self.origin, choice, &self.services.agent)?;
+        self.require_place(opened.conversation.session.find_copy())?;
         self.run.emitter.warn(opened.warnings);
         self.conversation = opened.conversation;
         self.is_ephemeral = false;
@@ -265,11 +283,28 @@ impl Chat {
 
     /// Replaces the conversation with a new one. Returns the old one.
     pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
+        self.require_place(None)?;
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
         let opened =
-            assembly::open_conversation(&assembly::open_store(&self.config), &self.workspace, &choice, agent)?;
+            assembly::open_conversation(&assembly::open_store(&self.config), &self.origin, &choice, agent)?;
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, opened.conversation))
+    }
+
+    /// Ends a trial for now; returns what is to be shown. `None` if this is none.
+    pub fn end_trial(&self) -> Option<String> {
+        end_trial(&self.config, &self.conversation)
+    }
+
+    /// A conversation belongs to one directory: to the workspace (`None`), or to a copy of it.
+    fn require_place(&self, copy: Option<&Path>) -> Result<(), SetupError> {
+        let own = Some(self.workspace.root()).filter(|root| *root != self.origin.root());
+        let why = match (own, copy) {
+            _ if own == copy => return Ok(()),
+            (Some(_), _) => "a trial has one conversation: leave this chat for another one",
+            (None, _) => "that one is a trial, with files of its own: agent --session ID goes on with it",
+        };
+        Err(SetupError { kind: SetupErrorKind::Usage, message: why.to_owned() })
     }
 }

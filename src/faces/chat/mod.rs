@@ -8,6 +8,7 @@ pub mod context;
 pub mod progress;
 pub mod history;
 pub mod undo;
+pub mod trial;
 pub mod fuzzy;
 mod mentions;
 mod at_hand;

@@ -66,7 +66,7 @@ impl Chat {
         flags: SettingFlags,
         options: RunOptions,
     ) -> anyhow::Result<Arc<Config>> {
-        let again = self.config.again(&self.workspace, sets, &tools::NAMES);
+        let again = self.config.again(&self.origin, sets, &tools::NAMES);
         let config = Arc::new(config::load_config(&LoadOptions { flags, ..again })?);
         let services = self.assembled(&config, &options)?;
         self.options = options;

@@ -11,7 +11,7 @@ const MOST_SHOWN: usize = 30;
 
 /// The history of the files of a session, if it is kept.
 pub fn open_history(session: &Session) -> Option<FileHistory> {
-    session.find_log().map(|log| FileHistory::new(session.describe().workspace, log))
+    session.find_log().map(|log| FileHistory::new(session.find_root(), log))
 }
 
 /// Puts files back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.
@@ -65,7 +65,7 @@ fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
 }
 
 /// A line for each path.
-fn describe_plan(plan: &RestorePlan, verb: &str) -> String {
+pub fn describe_plan(plan: &RestorePlan, verb: &str) -> String {
     let count = plan.changes.len();
     let mut out = format!("{verb} {count} {}:\n", if count == 1 { "path" } else { "paths" });
     for (change, lines) in plan.changes.iter().zip(&plan.lines).take(MOST_SHOWN) {
@@ -85,7 +85,7 @@ fn describe_plan(plan: &RestorePlan, verb: &str) -> String {
 fn describe_change(change: &PathChange) -> &'static str {
     match (&change.before, &change.after) {
         (_, PathState::Absent) => "delete ",
-        (PathState::Absent, _) => "restore",
+        (PathState::Absent, _) => "create ",
         _ => "change ",
     }
 }

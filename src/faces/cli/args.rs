@@ -6,6 +6,7 @@ mod map;
 mod prompt_test;
 mod quick;
 mod review;
+mod session;
 mod subcommands;
 mod servers;
 mod turn;
@@ -27,9 +28,9 @@ pub use map::{InputForm, MapArgs};
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use review::{ReviewArgs, ReviewFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand};
+pub use session::{SessionCommand, UndoPart};
 pub use subcommands::{
-    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SessionCommand, SkillCommand, ToolCommand,
-    UndoPart,
+    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SkillCommand, ToolCommand,
 };
 pub use turn::TurnArgs;
 pub use usage::UsageError;

@@ -38,6 +38,9 @@ pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
                 biased;
                 code = chat::run_chat(&mut chat, &lines, &mut interrupts, &mut outlets) => {
                     chat.end_background();
+                    if let Some(told) = chat.end_trial().filter(|_| tells) {
+                        outlets.show(told.lines().map(|line| Line::new().add(Ink::Dim, line)).collect());
+                    }
                     if let Some(way) = chat.tell_way_back().filter(|_| tells && lines.interactive()) {
                         outlets.show(vec![Line::new().add(Ink::Dim, &way)]);
                     }
@@ -90,6 +93,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let mut options =
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
     let session = session_choice(&args.turn);
+    let place = assembly::choose_place(&config, &setup.store(&config), &workspace, &session, args.turn.trial)?;
     options.is_undoable = interactive && session != SessionChoice::Ephemeral;
     // Every message is a task for the flow.
     options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
@@ -107,8 +111,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     };
     let mut greeted = None;
     if interactive && !setup.global.quiet {
-        options.walls = assembly::create_walls(&config, &workspace, &options);
-        greeted = greet_person(setup, &config, &options, &workspace, &outlets, runtime);
+        options.walls = assembly::create_walls(&config, &place.workspace, &options);
+        greeted = greet_person(setup, &config, &options, &place.workspace, &outlets, runtime);
     }
     let editor = (interactive && look.live).then(|| MessageLines::editor(setup_of_lines(), interrupter.clone()));
     let lines = Arc::new(match editor.flatten() {
@@ -138,6 +142,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config)), look.live),
         config,
         workspace,
+        place,
         approver,
         attached,
     };

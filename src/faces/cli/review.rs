@@ -95,7 +95,7 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
         ("max_findings".to_owned(), args.max_findings.into()),
     ];
     let store = (!args.ephemeral).then(|| assembly::open_store(&config));
-    let runner = MapRunner::new(&config, &workspace, options, store, false, args.max_cost)?;
+    let runner = MapRunner::new(&config, &workspace, options, store, None, args.max_cost)?;
     runner.warnings.iter().for_each(|warning| warn_person(warning));
     signals.trigger(&runner.cancel);
     let task = MapTask { said: None, item: Value::Null, skills: Vec::new() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, Services};
+use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, RunPlace, Services};
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
 };
@@ -15,6 +15,7 @@ use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
+use crate::faces::chat::trial::end_trial;
 use crate::prompt::AnswerReader;
 use crate::safety::{Approver, Nobody};
 use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
@@ -37,6 +38,8 @@ struct PreparedRun {
     export: CollectorExport,
     /// Where a step of a workflow is told of the end.
     workflow: Option<Env>,
+    config: Arc<Config>,
+    is_quiet: bool,
 }
 
 pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
@@ -87,9 +90,12 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         return Err(CommandFailure::usage("--dry-run shows one request, and a flow makes several or none"));
     }
     let flow = options.flow.clone();
-    let mut services = assembly::assemble_services(&config, &workspace, &options, approver)?;
-    let mut warnings = std::mem::take(&mut services.warnings);
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
+    let RunPlace { workspace: place, copy, note: place_note, warning } =
+        assembly::choose_place(&config, &store, &workspace, &choice, args.turn.trial && !args.dry_run)?;
+    let mut services = assembly::assemble_services(&config, &place, &options, approver)?;
+    let mut warnings = std::mem::take(&mut services.warnings);
+    warnings.extend(warning);
     let opened = if args.dry_run {
         assembly::read_conversation(&store, &workspace, &choice, &services.agent)
     } else {
@@ -97,8 +103,12 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     };
     let OpenedConversation { conversation, note, warnings: repairs } = opened?;
     warnings.extend(repairs);
+    if let Some(copy) = copy {
+        assembly::require_history(&conversation)?;
+        copy.keep();
+    }
     let say = if setup.global.quiet { |_: &str| {} } else { super::note_progress };
-    note.as_deref().into_iter().for_each(say);
+    note.iter().chain(&place_note).for_each(|note| say(note));
     if let Some(key) = assembly::find_choosing_key(&config, &options) {
         say(&format!("{} answers, as {key} is set (-m names another model)", services.agent.model.info().id));
     }
@@ -132,7 +142,8 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
     let workflow = (args.output == OutputFormat::Github).then(|| setup.env.clone());
-    Ok(PreparedRun { services, conversation, run, input, outlets, export, workflow })
+    let is_quiet = setup.global.quiet;
+    Ok(PreparedRun { services, conversation, run, input, outlets, export, workflow, config, is_quiet })
 }
 
 /// Translates the options of a turn for the agent.
@@ -234,7 +245,9 @@ fn read_input(
 }
 
 async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, CommandFailure> {
-    let PreparedRun { services, mut conversation, mut run, input, mut outlets, workflow, .. } = prepared;
+    let PreparedRun {
+        services, mut conversation, mut run, input, mut outlets, workflow, config, is_quiet, ..
+    } = prepared;
     let (agent, cancel) = (services.agent, Cancel::default());
     signals.trigger(&cancel);
     let end = run_input(&agent, &mut conversation, &mut run, input, &cancel).await?;
@@ -266,6 +279,9 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
+    }
+    if let Some(told) = end_trial(&config, &conversation).filter(|_| !is_quiet) {
+        super::note_progress(&told);
     }
     if let Some(env) = workflow {
         github::add_summary(&env, &end.answer)?;

@@ -2,6 +2,7 @@
 //! those that are over is in `kept`, what takes them back in `undo`.
 
 mod kept;
+mod trial;
 mod undo;
 
 use std::collections::BTreeSet;
@@ -65,6 +66,10 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             kept::prune_sessions(setup, &config, workspace, older_than, keep_named, dry_run)
         }
         SessionCommand::Undo { id, to, part } => undo::undo_message(setup, &config, &workspace, id, to, part),
+        SessionCommand::Apply { id, paths, dry_run } => {
+            trial::apply_trial(setup, &config, &workspace, id, &paths, dry_run)
+        }
+        SessionCommand::Discard { id } => trial::discard_trial(setup, &config, &workspace, id),
         SessionCommand::Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
         SessionCommand::Show { id, context: false } => {
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)

@@ -4,6 +4,7 @@
 //! Work in a directory goes through its handle ([`Dir`]). Only regular files are opened: reading a FIFO, a device or
 //! a socket may block forever or have effects.
 
+mod copy;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -22,6 +23,8 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+use copy::WholeCopy;
+pub use copy::{CopyWatch, copy_tree, measure_tree};
 #[cfg(unix)]
 pub use leftovers::begin_journal;
 pub use system::{Dir, free_bytes};
@@ -165,30 +168,10 @@ pub fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (Dir::open(from_parent)?, Dir::create(to_parent)?);
     match from.rename(name, &to, new) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            copy_entry(&from, name, &to, new, MOST_LEVELS)?;
+            copy_tree(&from, name, &to, new, &mut WholeCopy)?;
             remove_entry(&from, name, MOST_LEVELS)
         }
         done => done,
-    }
-}
-
-fn copy_entry(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, levels: usize) -> io::Result<()> {
-    let facts = from.facts(name)?;
-    match facts.kind {
-        DirEntryKind::File => {
-            let mut opened = from.file(name)?;
-            io::copy(&mut opened.file, &mut to.create_file(new, facts.mode)?).map(drop)
-        }
-        DirEntryKind::Link => to.make_link(new, &from.link(name)?),
-        DirEntryKind::Dir => {
-            let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
-            let (inner, made) = (from.dir(name)?, to.create_dir(new)?);
-            inner
-                .entries()?
-                .iter()
-                .try_for_each(|entry| copy_entry(&inner, &entry.name, &made, &entry.name, levels))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -309,7 +292,7 @@ mod tests {
         assert!(!root.join("a").exists());
         assert!(move_tree(&root.join("kept/here/b"), &root.join("kept/here")).is_err(), "something is there");
         let (from, to) = (Dir::open(&root.join("kept")).expect("opened"), Dir::open(&root).expect("opened"));
-        copy_entry(&from, OsStr::new("here"), &to, OsStr::new("copy"), MOST_LEVELS).expect("copied");
+        copy_tree(&from, OsStr::new("here"), &to, OsStr::new("copy"), &mut WholeCopy).expect("copied");
         assert_eq!(fs::read(root.join("copy/b/file")).expect("read"), b"text");
         assert_eq!(fs::read_link(root.join("copy/b/link")).expect("a link"), Path::new("file"));
     }

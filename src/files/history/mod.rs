@@ -21,6 +21,7 @@ mod no_watch;
 mod scan;
 mod journal;
 mod restore;
+mod transfer;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -53,7 +53,7 @@ pub(super) fn resume_session<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFutur
 
 /// The other conversations of this workspace, the latest first.
 fn list_others(chat: &Chat, now: Timestamp) -> Result<Vec<SessionSummary>, super::SlashMistake> {
-    let mut listed = assembly::open_store(&chat.config).list(Some(chat.workspace.root()), now)?.sessions;
+    let mut listed = assembly::open_store(&chat.config).list(Some(chat.origin.root()), now)?.sessions;
     listed.retain(|session| session.parent.is_none() && session.id != chat.conversation.session.id());
     listed.truncate(MOST_OFFERED);
     Ok(listed)
@@ -125,7 +125,7 @@ pub(super) fn export_session(chat: &mut Chat, file: &str) -> CommandAnswer {
         _ => return Err("name a file that ends with .md, .html, .json or .jsonl".into()),
     };
     let text = Exported::read(session, Vec::new())?.write(form);
-    let path = chat.workspace.root().join(&file);
+    let path = chat.origin.root().join(&file);
     let mut written =
         OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| format!("{file}: {error}"))?;
     written.write_all(text.as_bytes())?;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::agent::assembly::TaskIsolation;
+
 use super::turn::TurnArgs;
+use super::values::parse_one_of;
 
 #[derive(Debug, Args)]
 #[command(
@@ -24,9 +27,10 @@ pub struct MapArgs {
     /// The form of the lines: auto (by the first), jsonl, text
     #[arg(long, value_enum, hide_possible_values = true, default_value_t, value_name = "FORM")]
     pub input: InputForm,
-    /// Let each task change files, in a git worktree of its own; its branch is named in the result
-    #[arg(long, value_name = "worktree", value_parser = ["worktree"])]
-    pub isolate: Option<String>,
+    /// Let each task change files in a directory of its own: worktree (a branch keeps them, and its result names it),
+    /// trial (a copy, for `agent session apply`), copy (they go with the task)
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = parse_one_of::<TaskIsolation>(&["worktree", "trial", "copy"]), conflicts_with = "trial")]
+    pub isolate: Option<TaskIsolation>,
     /// Write results as they come, not in the order of the input
     #[arg(long)]
     pub unordered: bool,

@@ -77,6 +77,9 @@ pub struct TurnArgs {
     /// Continue the latest session of this workspace
     #[arg(long = "continue", help_heading = SESSIONS)]
     pub continue_latest: bool,
+    /// Work in a copy of the workspace: nothing reaches it until `agent session apply`
+    #[arg(long, help_heading = SESSIONS, conflicts_with_all = ["session", "continue_latest", "fork", "ephemeral"])]
+    pub trial: bool,
     /// Keep no session on disk
     #[arg(long, help_heading = SESSIONS, conflicts_with_all = ["session", "continue_latest", "fork"])]
     pub ephemeral: bool,

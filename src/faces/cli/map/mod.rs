@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions, SetupError};
+use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions, SetupError, TaskIsolation};
 use crate::agent::exit::Signal;
 use crate::base::digest::hash_sha256;
 use crate::base::text;
@@ -31,10 +31,19 @@ use progress::{KnownIds, MapProgress, StopSwitch};
 use results::{GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
 
 /// What tasks may do.
-const ISOLATED: &str =
-    "Each task works in a git worktree of its own; its changes are on the branch that its result names.";
-const ONLY_READING: &str =
-    "Tasks only read here; with --isolate worktree each may change files, in a worktree of its own.";
+fn describe_isolation(isolation: Option<TaskIsolation>) -> &'static str {
+    match isolation {
+        None => "Tasks only read here; with --isolate each may change files, in a directory of its own.",
+        Some(TaskIsolation::Worktree) => {
+            "Each task works in a git worktree of its own; its changes are on the branch that its result names."
+        }
+        Some(TaskIsolation::Copy) => "Each task works in a copy of its own, which goes with it.",
+        Some(TaskIsolation::Trial) => {
+            "Each task works in a copy of its own; `agent session apply` with the session that its result names applies \
+             its changes."
+        }
+    }
+}
 
 /// The tasks at a time.
 const USUAL_JOBS: usize = 8;
@@ -44,8 +53,8 @@ const BETWEEN: Duration = Duration::from_secs(10);
 pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     refuse_options(&args)?;
     let signals = Signals::listen()?;
-    let is_isolated = args.isolate.is_some();
-    if !is_isolated {
+    let isolation = args.isolate.or(args.turn.trial.then_some(TaskIsolation::Trial));
+    if isolation.is_none() {
         // Tasks side by side would change the same files.
         setup.global.sets.push("permissions.max=read".to_owned());
     }
@@ -61,7 +70,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         return Err(CommandFailure::usage("the items come from stdin, one a line: agent map \"TASK\" < FILE"));
     }
     let store = (!args.turn.ephemeral).then(|| assembly::open_store(&config));
-    let runner = MapRunner::new(&config, &workspace, options, store, is_isolated, args.turn.max_cost)?;
+    let runner = MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost)?;
     let going_on = GoingOn {
         task: &digest,
         is_forced: args.force,
@@ -74,7 +83,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     };
     if !setup.global.quiet {
         runner.warnings.iter().for_each(|warning| warn_person(warning));
-        note_progress(if is_isolated { ISOLATED } else { ONLY_READING });
+        note_progress(describe_isolation(isolation));
         if !opened.finished.is_empty() {
             note_progress(&format!(
                 "{} are finished and are not run again.",
@@ -114,6 +123,11 @@ fn refuse_options(args: &MapArgs) -> Result<(), CommandFailure> {
     ];
     if let Some((option, _)) = wrong.iter().find(|(_, given)| *given) {
         return Err(CommandFailure::usage(format!("{option} is about one run, and map makes many: leave it out")));
+    }
+    if turn.ephemeral && args.isolate == Some(TaskIsolation::Trial) {
+        return Err(CommandFailure::usage(
+            "--isolate trial is about sessions that are kept: leave --ephemeral out",
+        ));
     }
     match (&args.task, &turn.prompt) {
         (None, None) => {

@@ -69,7 +69,12 @@ fn carry_out(
                 ..RunOptions::default()
             };
             let agent = assemble_unasked(config, workspace, &options)?.agent;
-            let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+            let about = About {
+                workspace: workspace.root(),
+                copy: None,
+                agent: &agent.name,
+                model: &agent.model.info().id,
+            };
             let now = Timestamp::now();
             let conversation = Conversation::new(Session::ephemeral(about, now), now);
             let (briefing, run_id) = (&agent.briefing, assembly::new_run_id());

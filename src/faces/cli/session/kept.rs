@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::assembly;
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
-use crate::conversation::session::{Session, SessionSummary, WordsBy};
+use crate::conversation::session::{Session, SessionSummary, Store, WordsBy};
 use crate::files::workspace::Workspace;
 
 use super::super::args::ReportFormat;
@@ -84,10 +85,21 @@ fn read_family(
 pub(super) fn delete_sessions(setup: &CliSetup, config: &Config, ids: &[String]) -> CommandOutcome {
     let store = setup.store(config);
     for id in ids {
-        let deleted = store.delete(id).map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+        let deleted = delete_whole(&store, config, id, exit::USAGE)?;
         note_progress(&format!("Deleted: {}", deleted.join(", ")));
     }
     Ok(exit::DONE)
+}
+
+/// Deletes a session, and the copy of the workspace in which it works. Returns the ids of what was deleted.
+fn delete_whole(store: &Store, config: &Config, id: &str, code: u8) -> Result<Vec<String>, CommandFailure> {
+    let failed = |error| CommandFailure::new(code, error);
+    let copy = store.summarize(id).ok().and_then(|summary| summary.copy);
+    let deleted = store.delete(id).map_err(failed)?;
+    if let Some(copy) = copy {
+        assembly::remove_trial(config, &copy)?;
+    }
+    Ok(deleted)
 }
 
 pub(super) fn prune_sessions(
@@ -112,7 +124,7 @@ pub(super) fn prune_sessions(
             print_visible(&format!("{}  {}\n", summary.id, summary.title))?;
             continue;
         }
-        store.delete(&summary.id).map_err(|error| CommandFailure::new(exit::FAILED, error))?;
+        delete_whole(&store, config, &summary.id, exit::FAILED)?;
     }
     let done = if dry_run { "would be deleted" } else { "deleted" };
     note_progress(&format!("{count} {} {done}.", if count == 1 { "session" } else { "sessions" }));

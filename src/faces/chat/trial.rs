@@ -1,0 +1,40 @@
+//! The end of a run or a chat in a trial: what changed, and how it gets into the workspace.
+
+use std::fmt::Write;
+
+use super::undo::{describe_plan, format_diff};
+use crate::agent::Conversation;
+use crate::agent::assembly;
+use crate::base::text;
+use crate::config::Config;
+
+/// The longest diff that is shown, in lines.
+const LONGEST_DIFF: usize = 200;
+
+/// Ends a trial for now. Returns what is to be shown; the copy of one without changes is removed. `None` if the
+/// conversation is none.
+pub fn end_trial(config: &Config, conversation: &Conversation) -> Option<String> {
+    let copy = conversation.session.find_copy()?;
+    let told = describe_end(conversation).and_then(|told| match told {
+        Some(told) => Ok(told),
+        None => assembly::remove_trial(config, copy)
+            .map(|_| "The trial changed no file.".to_owned())
+            .map_err(|error| error.message),
+    });
+    Some(told.unwrap_or_else(|why| why))
+}
+
+/// What a trial changed, and what to do with it; `None` if it changed nothing.
+fn describe_end(conversation: &Conversation) -> Result<Option<String>, String> {
+    if !assembly::take_changes(conversation).map_err(|error| error.message)? {
+        return Ok(None);
+    }
+    let Some(history) = conversation.file_history() else { return Ok(None) };
+    let (id, workspace) = (conversation.session.id(), conversation.session.describe().workspace);
+    let plan = history.plan_transfer(workspace, &[])?;
+    let diff = format_diff(history, 0)?;
+    let mut out = if diff.lines().count() <= LONGEST_DIFF { diff } else { String::new() };
+    out += &describe_plan(&plan, "The trial changed");
+    let _ = write!(out, "They are not in the workspace: agent session apply {id}, or agent session discard {id}");
+    Ok(Some(text::make_visible(&out).into_owned()))
+}

@@ -1,0 +1,124 @@
+//! `agent session apply / discard`: what becomes of a trial.
+
+use std::path::{Path, PathBuf};
+
+use crate::agent::assembly;
+use crate::base::text;
+use crate::config::Config;
+use crate::conversation::session::Session;
+use crate::faces::chat::undo::{describe_plan, format_diff, open_history};
+use crate::files::history::{FileHistory, PathChange, PathState};
+use crate::files::workspace::Workspace;
+
+use super::super::setup::CliSetup;
+use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_visible};
+
+/// The names that are tried for a version beside a file.
+const MOST_NAMES: usize = 20;
+
+/// Puts the changes of a trial into the workspace. What changed there meanwhile stays, with the trial's version beside it.
+pub(super) fn apply_trial(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: &Workspace,
+    id: Option<String>,
+    paths: &[PathBuf],
+    dry_run: bool,
+) -> CommandOutcome {
+    let (session, history) = open_trial(setup, config, workspace, id)?;
+    let failed = |why: String| CommandFailure::word(exit::FAILED, why);
+    let workspace = session.describe().workspace;
+    if dry_run && paths.is_empty() {
+        return print_visible(&format_diff(&history, 0).map_err(failed)?);
+    }
+    let mut plan = history.plan_transfer(workspace, paths).map_err(failed)?;
+    let is_conflict = |change: &PathChange| plan.changed_since.contains(&change.path);
+    let conflicts: Vec<PathChange> = plan.changes.iter().filter(|change| is_conflict(change)).cloned().collect();
+    let kept = plan.changes.iter().zip(&plan.lines).filter(|(change, _)| !is_conflict(change));
+    (plan.changes, plan.lines) = kept.map(|(change, lines)| (change.clone(), *lines)).unzip();
+    if dry_run {
+        return print_visible(&describe_plan(&plan, "Would apply"));
+    }
+    let mut done = history.transfer(workspace, &plan.changes).map_err(failed)?.failed;
+    if !plan.changes.is_empty() {
+        note_progress(describe_plan(&plan, "Applied").trim_end());
+    }
+    for change in conflicts {
+        done.push(keep_beside(&history, workspace, change).map_err(failed)?);
+    }
+    let (id, copy) = (session.id(), session.find_root());
+    for path in &plan.lost {
+        done.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
+    }
+    for line in &done {
+        note_progress(&text::make_visible(line));
+    }
+    let left = history.plan_transfer(workspace, &[]).map_err(failed)?;
+    if !plan.lost.is_empty() || !paths.is_empty() && !left.changes.is_empty() {
+        note_progress(&format!("The rest waits: agent session apply {id}, or agent session discard {id}"));
+    } else {
+        assembly::remove_trial(config, copy)?;
+    }
+    if plan.changes.is_empty() && done.is_empty() {
+        note_progress("Nothing is left to apply: the files are as in the trial.");
+    }
+    Ok(if done.is_empty() { exit::DONE } else { exit::FAILED })
+}
+
+/// Writes the trial's version of a file beside that of the workspace, which changed too. Returns a sentence.
+fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> Result<String, String> {
+    let PathChange { path, after, .. } = change;
+    if !matches!(after, PathState::File { .. } | PathState::Link { .. }) {
+        return Ok(format!("{path}: it changed in the workspace too, and stays as it is there"));
+    }
+    let names =
+        (1..MOST_NAMES).map(|n| if n == 1 { format!("{path}.trial") } else { format!("{path}.trial-{n}") });
+    for name in names {
+        let beside = PathChange { path: name.clone(), before: PathState::Absent, after: after.clone() };
+        if workspace.join(beside.relative()).symlink_metadata().is_err() {
+            let failed = history.transfer(workspace, &[beside])?.failed;
+            let told =
+                format!("{path}: it changed in the workspace too; the trial's version is beside it, {name}");
+            return Ok(failed.into_iter().next().unwrap_or(told));
+        }
+    }
+    Err(format!("{path}: there are too many versions beside it"))
+}
+
+/// Forgets a trial: its copy is removed, the conversation stays.
+pub(super) fn discard_trial(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: &Workspace,
+    id: Option<String>,
+) -> CommandOutcome {
+    let (session, _) = open_trial(setup, config, workspace, id)?;
+    assembly::remove_trial(config, session.find_root())?;
+    note_progress(&format!("The changes of session {} are gone. Its conversation is kept.", session.id()));
+    Ok(exit::DONE)
+}
+
+/// The session of a trial whose copy is still there: the given one, else the latest of this workspace.
+fn open_trial(
+    setup: &CliSetup,
+    config: &Config,
+    workspace: &Workspace,
+    id: Option<String>,
+) -> Result<(Session, FileHistory), CommandFailure> {
+    let id = match id {
+        Some(id) => Some(id),
+        None => setup.find_latest(config, workspace)?,
+    };
+    let id =
+        id.ok_or_else(|| CommandFailure::usage("this workspace has no session: agent run --trial makes one"))?;
+    let session = setup.read_session(config, &id)?;
+    let about = session.describe();
+    let waits = about.copy.is_some_and(|copy| copy == session.find_root());
+    match open_history(&session).filter(|_| waits) {
+        Some(history) => Ok((session, history)),
+        None => {
+            let why = if about.copy.is_some() { "its copy is gone" } else { "it was none" };
+            Err(CommandFailure::usage(format!("session {} has no trial that waits: {why}", session.id())))
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Puts the changes of a session into another directory: those of a trial into the workspace.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::file_name;
+
+use super::restore::{RestorePlan, apply_changes, plan_reversal};
+use super::{ChangingCall, Direction, FileHistory, PathChange, Restored, describe_error};
+
+impl FileHistory {
+    /// Takes what changed since the last call as changed by this one.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the journal cannot be written.
+    pub fn take_rest(&self, by: ChangingCall) -> Result<(), String> {
+        let mut stage = self.stage();
+        let tracker = stage.tracker()?;
+        let taken = tracker.settle().and_then(|()| tracker.look()).and_then(|changes| tracker.record(by, changes));
+        taken.map_err(|error| describe_error(&error))
+    }
+
+    /// What putting all its changes into another directory would do: `changed_since` are those that changed there too.
+    /// Only those within `paths` count, if any are given.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the store fails.
+    pub fn plan_transfer(&self, to: &Path, paths: &[PathBuf]) -> Result<RestorePlan, String> {
+        let is_meant = |path: &str| {
+            let path = file_name::unquote(path);
+            paths.is_empty() || paths.iter().any(|meant| path.starts_with(meant))
+        };
+        let own = self.plan(Direction::Undo(0))?.unwrap_or_default();
+        // Each as it is here, and as it was before, which is what is expected there.
+        let changes = own.changes.iter().filter(|change| is_meant(&change.path));
+        let mut stage = self.stage();
+        let tracker = stage.tracker()?;
+        let planned = plan_reversal(to, changes, &mut tracker.store);
+        let mut plan = planned.map_err(|error| format!("contents cannot be read: {error}"))?;
+        plan.lost.extend(own.lost.into_iter().filter(|path| is_meant(path)));
+        Ok(plan)
+    }
+
+    /// Makes the changes of such a plan.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed.
+    pub fn transfer(&self, to: &Path, changes: &[PathChange]) -> Result<Restored, String> {
+        let mut stage = self.stage();
+        let (made, failed) = apply_changes(to, changes, &stage.tracker()?.store);
+        Ok(Restored { made, failed })
+    }
+}

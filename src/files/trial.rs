@@ -1,0 +1,200 @@
+//! A copy of a workspace in which changes are tried: nothing reaches the workspace until they are applied.
+//!
+//! Copied is the whole repository around the workspace, so that git works in it, or the workspace where there is none.
+//! Ignored files (dependencies, builds) come last, as far as there is room. File systems that can share blocks share
+//! them. The names of copies are chosen here, and no link is followed on the way.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::files::disk::{self, CopyWatch, Dir, DirEntryKind, FileFacts, copy_tree, measure_tree, split_path};
+use crate::files::file_name;
+use crate::files::ignored::IgnoreFiles;
+use crate::files::private::make_private_dir;
+use crate::files::regular::Links;
+use crate::files::workspace::Workspace;
+
+/// What a copy may have, in bytes.
+const MOST_BYTES: u64 = 2 << 30;
+/// The most entries of a copy.
+const MOST_ENTRIES: usize = 300_000;
+/// The most paths that are named as left out.
+const MOST_NAMED: usize = 5;
+
+/// A copy of a workspace. Dropping it removes it, unless it was kept.
+#[derive(Debug)]
+pub struct TrialCopy {
+    top: PathBuf,
+    workspace: PathBuf,
+    is_kept: bool,
+    /// A sentence about what is not in it, if that is anything.
+    pub left_out: Option<String>,
+}
+
+impl TrialCopy {
+    /// Copies a workspace to a new directory in `all`.
+    ///
+    /// # Errors
+    /// A sentence: it is too large, or the disk fails. Nothing is left then.
+    pub fn make(workspace: &Workspace, all: &Path) -> Result<Self, String> {
+        let source = workspace.git_root().unwrap_or(workspace.root());
+        let failed = |error: io::Error| format!("{} cannot be copied for a trial: {error}", source.display());
+        make_private_dir(all).map_err(failed)?;
+        let all = all.canonicalize().map_err(failed)?;
+        if all.starts_with(source) {
+            return Err(format!("{} holds the copies of trials itself: start in a project", source.display()));
+        }
+        let tail = std::iter::repeat_with(fastrand::alphanumeric).take(8).map(|c| c.to_ascii_lowercase());
+        let top = all.join(tail.collect::<String>());
+        make_private_dir(&top).map_err(failed)?;
+        let (parent, name) = split_path(source).ok().flatten().ok_or("the root directory cannot be copied")?;
+        let inner = workspace.root().strip_prefix(source).unwrap_or(Path::new(""));
+        let mut copy =
+            Self { workspace: top.join(name).join(inner), top: top.clone(), is_kept: false, left_out: None };
+        let mut watch = WorkspaceCopy::new(parent, name);
+        let made = Dir::open(parent).and_then(|from| watch.copy_all(&from, &Dir::open(&top)?));
+        made.map_err(failed)?;
+        copy.left_out = watch.describe_left_out();
+        Ok(copy)
+    }
+
+    /// The workspace in the copy.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Leaves the copy where it is, for [`find_trial`].
+    pub fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for TrialCopy {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = disk::remove_tree(&self.top);
+        }
+    }
+}
+
+/// The directory in `all` of the copy with this workspace, if it is still there.
+pub fn find_trial(all: &Path, workspace: &Path) -> Option<PathBuf> {
+    let all = all.canonicalize().ok()?;
+    let Component::Normal(own) = workspace.strip_prefix(&all).ok()?.components().next()? else { return None };
+    let is_plain = workspace.components().all(|part| !matches!(part, Component::ParentDir));
+    (is_plain && disk::read_facts(workspace).ok()?.kind == DirEntryKind::Dir).then(|| all.join(own))
+}
+
+/// Chooses what is copied.
+struct WorkspaceCopy {
+    /// The directory of the source.
+    parent: PathBuf,
+    name: OsString,
+    ignored: IgnoreFiles,
+    /// Ignored entries, which come last, by their path from `parent`.
+    late: Vec<PathBuf>,
+    is_late: bool,
+    entries: usize,
+    bytes: u64,
+    left_out: Vec<String>,
+}
+
+impl WorkspaceCopy {
+    fn new(parent: &Path, name: &OsStr) -> Self {
+        Self {
+            parent: parent.to_path_buf(),
+            name: name.to_owned(),
+            ignored: IgnoreFiles::anywhere(Links::Refuse),
+            late: Vec::new(),
+            is_late: false,
+            entries: 0,
+            bytes: 0,
+            left_out: Vec::new(),
+        }
+    }
+
+    fn copy_all(&mut self, from: &Dir, to: &Dir) -> io::Result<()> {
+        let name = self.name.clone();
+        copy_tree(from, &name, to, &name, self)?;
+        self.is_late = true;
+        for path in std::mem::take(&mut self.late) {
+            let Some((above, name)) = path.parent().zip(path.file_name()) else { continue };
+            let (from, to) = (open_below(from, above)?, open_below(to, above)?);
+            let left = MOST_BYTES.saturating_sub(self.bytes);
+            if measure_tree(&from, name, left) > left {
+                self.leave_out(&path, "ignored, and too large");
+                continue;
+            }
+            let path = path.clone();
+            copy_tree(&from, name, &to, name, &mut LateCopy { all: self, above: path.parent().unwrap_or(&path) })?;
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, path: &Path, why: &str) {
+        let path = path.strip_prefix(&self.name).unwrap_or(path);
+        self.left_out.push(format!("{} ({why})", file_name::quote(path)));
+    }
+
+    fn describe_left_out(&self) -> Option<String> {
+        let rest = self.left_out.len().saturating_sub(MOST_NAMED);
+        let named = self.left_out.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        match (self.left_out.len(), rest) {
+            (0, _) => None,
+            (_, 0) => Some(format!("not in the trial: {named}")),
+            (_, rest) => Some(format!("not in the trial: {named} and {rest} more")),
+        }
+    }
+}
+
+impl CopyWatch for WorkspaceCopy {
+    fn admit(&mut self, path: &Path, facts: &FileFacts) -> io::Result<bool> {
+        let whole = self.parent.join(path);
+        let is_top = path.parent() == Some(Path::new(&self.name));
+        if is_top && path.ends_with(".git") && facts.kind == DirEntryKind::File {
+            // It names a directory outside, in which commands of the trial would change the real repository.
+            self.leave_out(path, "the workspace is a linked work tree");
+            return Ok(false);
+        }
+        let is_source = path == Path::new(&self.name);
+        if !self.is_late && !is_source && self.ignored.has(&whole, facts.kind == DirEntryKind::Dir) {
+            self.late.push(path.to_path_buf());
+            return Ok(false);
+        }
+        self.entries += 1;
+        self.bytes += if facts.kind == DirEntryKind::File { facts.len } else { 0 };
+        if self.entries > MOST_ENTRIES {
+            return Err(io::Error::other(format!("it has more than {MOST_ENTRIES} files")));
+        }
+        if self.bytes > MOST_BYTES {
+            return Err(io::Error::other(format!("its files have more than {} GiB", MOST_BYTES >> 30)));
+        }
+        Ok(true)
+    }
+
+    fn miss(&mut self, path: &Path, error: io::Error) -> io::Result<()> {
+        self.leave_out(path, &error.to_string());
+        Ok(())
+    }
+}
+
+/// Passes on what is copied below a directory.
+struct LateCopy<'a> {
+    all: &'a mut WorkspaceCopy,
+    above: &'a Path,
+}
+
+impl CopyWatch for LateCopy<'_> {
+    fn admit(&mut self, path: &Path, facts: &FileFacts) -> io::Result<bool> {
+        self.all.admit(&self.above.join(path), facts)
+    }
+
+    fn miss(&mut self, path: &Path, error: io::Error) -> io::Result<()> {
+        self.all.miss(&self.above.join(path), error)
+    }
+}
+
+fn open_below(dir: &Dir, path: &Path) -> io::Result<Dir> {
+    path.components().try_fold(dir.dir(OsStr::new("."))?, |dir, part| dir.dir(part.as_os_str()))
+}

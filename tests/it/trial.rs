@@ -1,0 +1,154 @@
+//! `--trial`: a run works in a copy of the workspace, and its changes are applied later, or never.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::pty::APPROVAL;
+use crate::repl::start;
+use crate::run::{Place, Run};
+use crate::undo_files::{change, read_tree, runs, session, workspace_with};
+
+/// The copies that are there.
+fn copies(place: &Place) -> Vec<PathBuf> {
+    let Ok(all) = fs::read_dir(place.home().join(".cache/agent/trials")) else { return Vec::new() };
+    all.map(|entry| entry.expect("listed").path()).collect()
+}
+
+const COMMAND: &str = "sed -i s/two/three/ text.txt; rm gone.txt; chmod 755 run.sh; ln -sfn nowhere link; mkdir -p new; \
+                       echo fresh > new/file; echo more >> built/out";
+
+fn prepare() -> Arc<Place> {
+    let files = [
+        ("text.txt", "one\ntwo\n"),
+        ("gone.txt", "here\n"),
+        ("run.sh", "#!/bin/sh\n"),
+        (".gitignore", "built/\n"),
+    ];
+    let place = workspace_with(&files);
+    let root = place.workspace();
+    fs::create_dir(root.join("built")).expect("made");
+    fs::write(root.join("built/out"), "ignored\n").expect("written");
+    symlink("text.txt", root.join("link")).expect("linked");
+    place
+}
+
+#[test]
+fn nothing_reaches_the_workspace_until_it_is_applied_and_an_undo_takes_that_back() {
+    let place = prepare();
+    let root = place.workspace();
+    let before = read_tree(&root);
+    let server = runs(&[COMMAND, "cat built/out new/file"]);
+    let done = change(&server, &place, &["--trial", "do it"]);
+    done.stderr_has("+three").stderr_has("The trial changed 6 paths").stderr_has("agent session apply ");
+    assert_eq!(read_tree(&root), before);
+    // The conversation goes on in its copy, with what is ignored.
+    let more = change(&server, &place, &["--continue", "and now?"]);
+    more.stderr_has("The trial goes on");
+    let results = session(&place, &["export", "--to", "json"]).success().stdout;
+    assert!(results.contains("ignored\\nmore\\nfresh"), "{results}");
+    session(&place, &["apply", "--dry-run"]).success().stdout_has("+three");
+    assert_eq!(read_tree(&root), before);
+    session(&place, &["apply"]).success().stderr_has("Applied 6 paths").stderr_lacks("+three");
+    assert_eq!(place.read("text.txt"), "one\nthree\n");
+    assert_eq!(place.read("new/file"), "fresh\n");
+    assert_eq!(place.read("built/out"), "ignored\n", "what is ignored stays");
+    assert_eq!(fs::metadata(root.join("run.sh")).expect("there").permissions().mode() & 0o777, 0o755);
+    assert_eq!(fs::read_link(root.join("link")).expect("a link"), PathBuf::from("nowhere"));
+    assert!(!root.join("gone.txt").exists() && copies(&place).is_empty());
+    session(&place, &["apply"]).exits(2).reason_has("has no trial that waits");
+    session(&place, &["undo", "--to", "m1"]).success();
+    assert_eq!(read_tree(&root), before);
+}
+
+#[test]
+fn what_changed_in_the_workspace_meanwhile_wins_and_the_version_of_the_trial_is_beside_it() {
+    let place = prepare();
+    let root = place.workspace();
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    fs::write(root.join("text.txt"), "mine\n").expect("written");
+    fs::write(root.join("gone.txt"), "mine too\n").expect("written");
+    fs::write(root.join("text.txt.trial"), "of another trial\n").expect("written");
+    session(&place, &["apply"])
+        .exits(1)
+        .stderr_has(
+            "text.txt: it changed in the workspace too; the trial's version is beside it, text.txt.trial-2",
+        )
+        .stderr_has("gone.txt: it changed in the workspace too, and stays");
+    let read = |name: &str| place.read(name);
+    assert_eq!((read("text.txt"), read("gone.txt")), ("mine\n".to_owned(), "mine too\n".to_owned()));
+    assert_eq!((read("text.txt.trial-2"), read("new/file")), ("one\nthree\n".to_owned(), "fresh\n".to_owned()));
+    assert!(copies(&place).is_empty());
+}
+
+#[test]
+fn single_paths_are_applied_and_the_rest_waits_or_is_discarded() {
+    let place = prepare();
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
+    session(&place, &["apply", &id, "new", "text.txt"])
+        .success()
+        .stderr_has("Applied 3 paths")
+        .stderr_has("The rest waits");
+    assert_eq!((place.read("text.txt"), place.read("gone.txt")), ("one\nthree\n".to_owned(), "here\n".to_owned()));
+    session(&place, &["discard", &id]).success().stderr_has("Its conversation is kept");
+    assert!(copies(&place).is_empty() && place.workspace().join("gone.txt").exists());
+    session(&place, &["discard", &id]).exits(2);
+    session(&place, &["show", &id]).success().stdout_has("do it");
+}
+
+#[test]
+fn a_copy_goes_with_what_it_is_for() {
+    let place = prepare();
+    // Nothing was changed.
+    change(&runs(&["true"]), &place, &["--trial", "look"]).stderr_has("The trial changed no file");
+    assert!(copies(&place).is_empty());
+    // Its session is deleted.
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    assert_eq!(copies(&place).len(), 1);
+    let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
+    session(&place, &["delete", &id]).success();
+    assert!(copies(&place).is_empty());
+    // No agent could be assembled.
+    Run::at(&place).args(["run", "--trial", "-a", "nobody", "hello"]).run().exits(2);
+    assert!(copies(&place).is_empty());
+}
+
+#[test]
+fn tasks_of_a_map_work_in_copies_of_their_own() {
+    let place = prepare();
+    let before = read_tree(&place.workspace());
+    let map = |how: &str| {
+        let words = ["map", "--isolate", how, "--approve", "edits", "{{ item }}"];
+        let done = Run::at(&place).server(&runs(&[COMMAND])).args(words).stdin("one\ntwo\n").run().success();
+        assert_eq!(read_tree(&place.workspace()), before);
+        done
+    };
+    map("copy").stderr_has("goes with it");
+    assert!(copies(&place).is_empty());
+    let done = map("trial");
+    assert_eq!(copies(&place).len(), 2);
+    let row: Value = serde_json::from_str(done.stdout.lines().next().expect("a row")).expect("JSON");
+    let words = ["apply", row["session"].as_str().expect("its session")];
+    session(&place, &words).success().stderr_has("Applied 6 paths");
+    assert_eq!(copies(&place).len(), 1);
+}
+
+#[test]
+fn a_chat_in_a_trial_has_one_conversation() {
+    let place = prepare();
+    let server = runs(&[COMMAND]);
+    let run = Run::at(&place).args(["chat", "--trial"]).env(APPROVAL, "all");
+    let mut chat = start(&run.server(&server));
+    chat.line("do it");
+    chat.wait_for("Done.");
+    chat.line("/clear");
+    chat.wait_for("a trial has one conversation");
+    chat.line("/exit");
+    chat.wait_for("agent session apply");
+    assert!(chat.screen().contains("The trial changed 6 paths"));
+    assert_eq!(place.read("text.txt"), "one\ntwo\n");
+}
