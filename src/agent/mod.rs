@@ -74,8 +74,8 @@ use crate::base::secrets::Redactor;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
 use crate::files::workspace::Workspace;
-use crate::model::ChatModel;
 use crate::model::ledger::RunLedger;
+use crate::model::{ChatModel, Tape};
 use crate::safety::Approver;
 use crate::safety::policy::PolicyRules;
 use crate::tools::Jobs;
@@ -125,6 +125,8 @@ pub struct Agent {
     /// Runs commands in the background.
     pub jobs: Arc<Jobs>,
     pub redactor: Arc<Redactor>,
+    /// Records the results of calls, or gives recorded ones back.
+    pub tape: Option<Tape>,
     /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
     /// What plans and flows need.

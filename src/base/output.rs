@@ -50,7 +50,8 @@ pub enum CallStatus {
 }
 
 /// The exit status of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     Code(i32),
     /// Ended by the signal of this name, `SIGSEGV`.
@@ -156,7 +157,8 @@ pub struct ToolError {
 }
 
 /// The kind of a failure, which says whether a retry can help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolErrorKind {
     /// The arguments were wrong: the same call fails again.
     Parameter,

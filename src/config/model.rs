@@ -1,6 +1,7 @@
 //! The shape of `models/NAME.yaml`: the server of a model, its capabilities and its prices.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -56,6 +57,8 @@ pub struct ModelConfig {
     pub capabilities: Capabilities,
     /// The replies of a `scripted` model.
     pub script: Option<Vec<ScriptReply>>,
+    /// The recording whose replies a `replay` model gives back: a path, relative to where the agent starts.
+    pub recording: Option<PathBuf>,
 }
 
 impl ModelConfig {
@@ -85,6 +88,8 @@ pub enum ModelProvider {
     Openai,
     /// A script in this file.
     Scripted,
+    /// A recording (`--record`).
+    Replay,
 }
 
 /// USD per million tokens.

@@ -260,6 +260,9 @@ fn check_model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &m
         ModelProvider::Openai if model.script.is_some() => {
             report(&["script"], "only a model with `provider: scripted` has a script");
         }
+        ModelProvider::Replay if model.recording.is_none() && is_absent("recording") => {
+            report(&[], "the key `recording` is missing: the file whose replies are given back");
+        }
         ModelProvider::Openai if !is_set(&model.model) && (model.model.is_some() || is_absent("model")) => {
             report(&["model"], "the key `model` is missing: the provider's name for the model");
         }

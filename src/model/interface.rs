@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::civil::Date;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::{GuidanceProfile, Prices, RetryConfig};
@@ -238,7 +238,8 @@ pub struct ModelError {
 }
 
 /// The kind of failure. Decides retries and the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
     Authentication,
     RateLimit,
@@ -249,6 +250,8 @@ pub enum ModelErrorKind {
     BadRequest,
     /// The stream ended or became unreadable before the reply was complete.
     Incomplete,
+    /// A recording has no reply to this request, or cannot be written.
+    NotRecorded,
     /// The reply is larger than the limits. What came before is kept; a retry would be as large.
     TooLarge,
 }

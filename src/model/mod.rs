@@ -65,8 +65,10 @@ mod endpoint;
 mod reply;
 mod embeddings;
 pub mod catalogue;
+mod neutral;
 mod script;
 mod scripted;
+mod recording;
 mod local;
 mod probe;
 mod unconfigured;
@@ -74,6 +76,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::secrets::LateSecrets;
@@ -91,6 +94,7 @@ pub use interface::{
 pub use local::{LocalServer, list_served, probe_local};
 pub use memory::{RefusalMemory, RememberedRefusal};
 pub use probe::Probed;
+pub use recording::{Recorder, Recording, Tape, record_session};
 pub use refused::{PictureRefusal, PointedPart};
 pub use stated::Stated;
 pub use tool_definition::ToolDefinition;
@@ -123,12 +127,16 @@ impl ConnectError {
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     pub net: Arc<Net>,
+    /// The directory of the run.
+    pub workspace: PathBuf,
     /// `session.user_id` in scripts.
     pub user_id: String,
     /// Takes the keys that are fetched, to mask them.
     pub late_secrets: LateSecrets,
     /// Records the traffic.
     pub wire_log: Option<Arc<WireLog>>,
+    /// Records replies, or gives recorded ones back.
+    pub tape: Option<Tape>,
     /// The known facts about models.
     pub catalogue: Arc<catalogue::ModelCatalogue>,
     /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
@@ -143,7 +151,7 @@ pub struct Surroundings {
 /// # Errors
 /// A mistake in the model's configuration.
 pub fn connect_model(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
-    Ok(match config.provider {
+    let model: Arc<dyn ChatModel> = match config.provider {
         ModelProvider::Openai => {
             let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
             let id =
@@ -156,6 +164,18 @@ pub fn connect_model(config: &ModelConfig, around: &Surroundings) -> Result<Arc<
             let (info, _) = gather_facts(config, id, around);
             Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
         }
+        ModelProvider::Replay => {
+            let id = config.model.as_deref().unwrap_or(&config.name);
+            let (info, _) = gather_facts(config, id, around);
+            let path = config.recording.as_deref().unwrap_or(Path::new(""));
+            let recording = Recording::open(path, &around.workspace, false);
+            let recording = recording.map_err(|why| ConnectError::wrong(&config.name, "recording", why))?;
+            Arc::new(recording::ReplayedModel::new(info, Arc::new(recording)))
+        }
+    };
+    Ok(match &around.tape {
+        Some(tape) => tape.attach_model(model),
+        None => model,
     })
 }
 
@@ -194,7 +214,7 @@ pub fn connect_embedder(
     id: &str,
     around: &Surroundings,
 ) -> Result<Embeddings, ConnectError> {
-    if config.provider == ModelProvider::Scripted {
+    if config.provider != ModelProvider::Openai {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
     Ok(Embeddings::new(endpoint::Endpoint::new(config, id, around)?, id.to_owned()))
@@ -202,7 +222,7 @@ pub fn connect_embedder(
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.
 fn gather_facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, KnownFacts) {
-    let scripted = config.provider == ModelProvider::Scripted;
+    let scripted = config.provider != ModelProvider::Openai;
     let place = catalogue::providers::place_of(config.base_url.as_deref());
     let known = if scripted { None } else { around.catalogue.lookup(place, id) };
     let (context_window, window_source) = match (config.context_window, &known) {

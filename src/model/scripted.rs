@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::asked::{OutgoingRequest, RequestSettings};
+use super::ConnectError;
 use super::assembly::Assembly;
 use super::errors::{self, StatedError};
-use super::history::{self, CallIds, HistoryRules, Pictures};
+use super::history::{self, Pictures};
+use super::neutral::encode_neutral;
 use super::script::{ModelScript, ScriptWords};
-use super::{ConnectError, chat};
 use crate::base::tokens;
 use crate::config::{ModelConfig, ScriptError};
 use crate::conversation::message::{FinishReason, Origin, Usage};
@@ -31,7 +31,7 @@ pub(super) struct Scripted {
     info: ModelInfo,
     script: ModelScript,
     user_id: String,
-    settings: RequestSettings,
+    extra: Map<String, Value>,
     errors: Mutex<GivenErrors>,
 }
 
@@ -52,8 +52,7 @@ impl Scripted {
         let script = ModelScript::compile(&config.name, replies)?;
         let mut extra = config.extra_body.clone();
         extra.insert("scripted".to_owned(), true.into());
-        let settings = RequestSettings { model: info.id.clone(), extra, ..RequestSettings::default() };
-        Ok(Self { info, script, user_id, settings, errors: Mutex::default() })
+        Ok(Self { info, script, user_id, extra, errors: Mutex::default() })
     }
 
     fn reply(&self, request: &ModelRequest<'_>) -> Result<ScriptedReply, ModelError> {
@@ -124,19 +123,8 @@ impl Scripted {
 
     /// The request as a server of chat completions would get it.
     fn body(&self, request: &ModelRequest<'_>) -> Vec<u8> {
-        let origin = Origin { wire: "script".to_owned(), host: String::new(), model: self.info.id.clone() };
         let pictures = if self.info.sees { Pictures::AfterResults } else { Pictures::Notes };
-        let rules = HistoryRules { origin: &origin, ids: CallIds::Any, pictures, user_after_results: true };
-        let asked = OutgoingRequest {
-            settings: &self.settings,
-            system: request.system,
-            turns: &history::write_turns(request, &rules),
-            tools: request.tools,
-            tool_choice: ToolChoice::Auto,
-            schema: None,
-            session_id: request.session_id,
-        };
-        chat::encode_request(&asked, &chat::ChatFlags { stream_options: false, ..chat::ChatFlags::default() })
+        encode_neutral(&self.info.id, &self.extra, pictures, request)
     }
 
     /// The error of a server that answers with this status and these words.

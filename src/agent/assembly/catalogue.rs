@@ -77,7 +77,7 @@ pub async fn list_served(config: &Config, net: &Net, provider: &str) -> Option<R
 
 /// Merges the declared facts about a model over those of the catalogue.
 fn merge_declared(model: &ModelConfig, catalogue: &ModelCatalogue) -> ListedModel {
-    let id = model.model.clone().filter(|_| model.provider != ModelProvider::Scripted);
+    let id = model.model.clone().filter(|_| model.provider == ModelProvider::Openai);
     let place = providers::place_of(model.base_url.as_deref());
     let facts = id.as_deref().and_then(|id| catalogue.lookup(place, id));
     let known = ListedModel::from_facts(model.name.clone(), facts);

@@ -10,7 +10,7 @@ use crate::safety::Approver;
 use crate::safety::sandbox::Sandbox;
 use crate::tools::McpServers;
 
-use super::{RunOptions, SetupError};
+use super::{RunOptions, SetupError, gather_model_surroundings};
 
 /// The input for assembling an agent.
 #[derive(Clone)]
@@ -51,6 +51,12 @@ impl AgentInputs {
     /// Adds the parts that helpers share.
     pub(super) fn share_with(&self, shared: SharedServices) -> Self {
         Self { shared: Some(shared), ..self.clone() }
+    }
+
+    /// The parts that all models of the run share.
+    pub(super) fn gather_surroundings(&self) -> Result<Surroundings, SetupError> {
+        let workspace = self.workspace.root().to_path_buf();
+        Ok(Surroundings { workspace, ..gather_model_surroundings(&self.config, &self.options)? })
     }
 
     /// The settings of the agent.

@@ -29,12 +29,13 @@ mod trial;
 mod wall_memory;
 pub mod prompt_test;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Zoned;
 
 use crate::agent::window::Budget;
-use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
+use crate::agent::{Agent, Briefing, Toolbox};
 use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource};
 use crate::files::workspace::Workspace;
 use crate::files::{disk, ignored};
@@ -135,7 +136,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let redactor = Arc::new(config.redactor());
     let services = match shared {
         Some(shared) => Arc::clone(&shared.around),
-        None => Arc::new(gather_model_surroundings(config, options)?),
+        None => Arc::new(ground.gather_surroundings()?),
     };
     let net = &services.net;
     let model = connect_model(config, settings, options, &services)?;
@@ -177,8 +178,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let rules = gather_rules(settings, &toolbox)?;
     hide_denied(&mut toolbox, options, approval.mode, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
-    let wrong_schema = |why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"));
-    let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(wrong_schema)?;
+    let schema = options.compile_schema()?;
     let (mut facts, notes) =
         facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
     (facts.agent.approval, facts.agent.has_walls) = (approval.mode.name(), has_walls);
@@ -221,6 +221,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         approver: Arc::clone(approver),
         jobs,
         redactor,
+        tape: services.tape.clone(),
         schema,
     };
     let bounds = boundary::create_bounds(settings, plan);
@@ -330,6 +331,8 @@ fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Su
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
     });
     Ok(Surroundings {
+        tape: options.tape.clone(),
+        workspace: PathBuf::new(),
         net: Arc::new(open_net(config)),
         user_id: config.env.user().to_owned(),
         late_secrets: config.late_secrets.clone(),

@@ -90,7 +90,7 @@ fn at_address(address: &str, usual: &str) -> String {
 
 /// Makes the configuration of another model at the same server. Facts declared for the first model do not apply to it.
 fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
-    if base.provider == ModelProvider::Scripted {
+    if base.provider != ModelProvider::Openai {
         return Err(SetupError::usage(format!(
             "there is no configured model `{id}`, and `{}` is a script, which has no other models",
             base.name

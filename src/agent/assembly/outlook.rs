@@ -41,7 +41,7 @@ pub enum NetworkOf {
 pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, SetupError> {
     let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
     let chosen = chosen_model(config, agent, options)?;
-    let is_script = chosen.provider == ModelProvider::Scripted;
+    let is_script = chosen.provider != ModelProvider::Openai;
     let address = chosen.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
     let usual = || providers::by_id("openai").map_or("", |openai| openai.base_url);
     let server = (!is_script).then(|| providers::find_authority(address.unwrap_or_else(usual)).to_owned());

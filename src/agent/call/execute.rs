@@ -101,6 +101,25 @@ impl<'a> PreparedCall<'a> {
         }
     }
 
+    /// Runs the tool, unless a recording has the result; returns it and the number of retries.
+    async fn call_or_replay(
+        &self,
+        tool: &dyn Tool,
+        context: CallContext<'_>,
+        services: &CallServices<'_>,
+    ) -> (Result<ToolOutput, ToolError>, u32) {
+        let (name, arguments) = (&self.call.name, &self.arguments);
+        let Some(tape) = &services.agent.tape else {
+            return call_persistently(tool, arguments, context, self.time_limit).await;
+        };
+        let ended = match tape.give_call(name, arguments) {
+            Some(result) => (result, 0),
+            None => call_persistently(tool, arguments, context, self.time_limit).await,
+        };
+        services.emitter.warn(tape.keep_call(name, arguments, &ended.0));
+        ended
+    }
+
     /// Runs the tool to its end, if the call can run.
     async fn run_tool(
         self,
@@ -167,7 +186,7 @@ impl<'a> PreparedCall<'a> {
         };
         let (result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
-            call_persistently(tool, &self.arguments, context, self.time_limit).await
+            self.call_or_replay(tool, context, services).await
         };
         let mut result = result;
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {

@@ -120,6 +120,7 @@ pub fn of_model(kind: ModelErrorKind) -> u8 {
         ModelErrorKind::Authentication => AUTHENTICATION,
         ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
         ModelErrorKind::ContextTooLong => CONTEXT,
+        ModelErrorKind::NotRecorded => FAILED,
         ModelErrorKind::Transient
         | ModelErrorKind::BadRequest
         | ModelErrorKind::Incomplete

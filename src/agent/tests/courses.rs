@@ -113,6 +113,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         approver: Arc::new(Nobody),
         jobs: Arc::new(Jobs::new(Arc::clone(&redactor))),
         redactor,
+        tape: None,
         schema: None,
     }
 }

@@ -32,7 +32,7 @@ pub use session::{SessionCommand, UndoPart};
 pub use subcommands::{
     CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SkillCommand, ToolCommand,
 };
-pub use turn::TurnArgs;
+pub use turn::{RecordingArgs, TurnArgs};
 pub use usage::UsageError;
 use values::check_assignment;
 pub use var::{Var, VarValue};

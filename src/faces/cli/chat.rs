@@ -95,6 +95,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let session = session_choice(&args.turn);
     let place = assembly::choose_place(&config, &setup.store(&config), &workspace, &session, args.turn.trial)?;
     options.is_undoable = interactive && session != SessionChoice::Ephemeral;
+    options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;
     // Every message is a task for the flow.
     options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
     // The names are known only once the agent is assembled.

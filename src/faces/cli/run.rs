@@ -16,11 +16,13 @@ use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
 use crate::faces::chat::trial::end_trial;
+use crate::files::workspace::Workspace;
+use crate::model::{Recorder, Recording, Tape};
 use crate::prompt::AnswerReader;
 use crate::safety::{Approver, Nobody};
 use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
 
-use super::args::{OutputFormat, RunArgs, TurnArgs};
+use super::args::{OutputFormat, RecordingArgs, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
@@ -93,6 +95,9 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
     let RunPlace { workspace: place, copy, note: place_note, warning } =
         assembly::choose_place(&config, &store, &workspace, &choice, args.turn.trial && !args.dry_run)?;
+    if !args.dry_run {
+        options.tape = open_tape(&args.turn.recording, &config, &place)?;
+    }
     let mut services = assembly::assemble_services(&config, &place, &options, approver)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     warnings.extend(warning);
@@ -157,12 +162,30 @@ pub(super) fn read_options(args: &TurnArgs, schema: Option<Value>) -> Result<Run
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),
+        tape: None,
         chat: false,
         is_undoable: false,
         output: AnswerReader::default(),
         walls: None,
         servers: None,
     })
+}
+
+/// Opens the recording that the options name.
+pub(super) fn open_tape(
+    args: &RecordingArgs,
+    config: &Config,
+    workspace: &Workspace,
+) -> Result<Option<Tape>, CommandFailure> {
+    if let Some(path) = &args.replay {
+        let recording = Recording::open(path, workspace.root(), args.replay_strict);
+        let recording = recording.map_err(|why| CommandFailure::usage(format!("--replay: {why}")))?;
+        return Ok(Some(Tape::Replay(Arc::new(recording))));
+    }
+    let Some(path) = &args.record else { return Ok(None) };
+    let recorder = Recorder::create(path, workspace.root(), args.record_tools, config.redactor());
+    let failed = |error| CommandFailure::usage(format!("--record {}: {error}", path.display()));
+    Ok(Some(Tape::Record(Arc::new(recorder.map_err(failed)?))))
 }
 
 /// Returns the flow that carries out every input. `says` is true if a task is given.

@@ -49,7 +49,10 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         SessionCommand::Search { words, by, all, output } => {
             kept::search_sessions(setup, &config, (!all).then(|| workspace.root()), &words, by, output)
         }
-        SessionCommand::Export { id, to } => kept::export_session(setup, &config, &workspace, id, to),
+        SessionCommand::Export { id, to, as_recording } => {
+            let form = Some(to).filter(|_| !as_recording);
+            kept::export_session(setup, &config, &workspace, id, form)
+        }
         SessionCommand::Fork { id, at } => {
             let point = ForkPoint { id, at };
             print_text(assembly::fork_session(&setup.store(&config), &point, Timestamp::now())? + "\n")

@@ -93,7 +93,7 @@ impl ModelCheck {
     pub fn new(config: &Config, options: &RunOptions) -> Result<Self, SetupError> {
         let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
         let chosen = chosen_model(config, agent, options)?;
-        if chosen.provider == ModelProvider::Scripted {
+        if chosen.provider != ModelProvider::Openai {
             let name = &chosen.name;
             return Err(SetupError::usage(format!("`{name}` is a script: there is no server to ask")));
         }

@@ -69,6 +69,9 @@ pub enum SessionCommand {
         /// The form: markdown, html (one page without scripts), json, openai (a line of messages), atif (a trajectory)
         #[arg(long, hide_possible_values = true, default_value = "markdown", value_name = "FORM", value_parser = parse_one_of::<ExportForm>(&["markdown", "html", "json", "openai", "atif"]))]
         to: ExportForm,
+        /// Print a recording, for --replay
+        #[arg(long, conflicts_with = "to")]
+        as_recording: bool,
     },
     /// Copy a session, and print the id of the copy
     #[command(

@@ -12,6 +12,7 @@ use super::var::{Var, parse_var};
 
 const LIMITS: &str = "Limits (chat: of each turn)";
 const SESSIONS: &str = "Sessions";
+const RECORDINGS: &str = "Recordings";
 
 /// The options of a turn, in `chat`, `run` and `map`.
 #[derive(Debug, Clone, Default, Args)]
@@ -50,6 +51,8 @@ pub struct TurnArgs {
     /// Append each request and answer to this file as it went over the wire, without keys
     #[arg(long, value_name = "FILE")]
     pub log_wire: Option<PathBuf>,
+    #[command(flatten)]
+    pub recording: RecordingArgs,
     /// The most requests to the model in a conversation
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
@@ -83,4 +86,21 @@ pub struct TurnArgs {
     /// Keep no session on disk
     #[arg(long, help_heading = SESSIONS, conflicts_with_all = ["session", "continue_latest", "fork"])]
     pub ephemeral: bool,
+}
+
+/// The options of recordings.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RecordingArgs {
+    /// Record the replies of the model to this file
+    #[arg(long, help_heading = RECORDINGS, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// With --record: the results of calls too
+    #[arg(long, help_heading = RECORDINGS, requires = "record")]
+    pub record_tools: bool,
+    /// Give the replies of a recording back, and its results; nothing is sent
+    #[arg(long, help_heading = RECORDINGS, value_name = "FILE", conflicts_with = "record")]
+    pub replay: Option<PathBuf>,
+    /// With --replay: fail at a request that differs from the recorded one
+    #[arg(long, help_heading = RECORDINGS, requires = "replay")]
+    pub replay_strict: bool,
 }

@@ -62,6 +62,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     let schema = args.schema.as_deref().map(run::read_schema).transpose()?;
     let output = if schema.is_some() { AnswerReader::Schema } else { AnswerReader::Json };
     let mut options = RunOptions { output, ..run::read_options(&args.turn, schema)? };
+    options.tape = run::open_tape(&args.turn.recording, &config, &workspace)?;
     options.flow = run::choose_flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
     let template = args.task.as_deref().map(|task| Template::compile("TASK", task, Undefined::Error)).transpose();
     let template = template.map_err(|error| CommandFailure::usage(format!("the task: {error}")))?;

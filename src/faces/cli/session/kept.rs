@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
 use crate::conversation::session::{Session, SessionSummary, Store, WordsBy};
 use crate::files::workspace::Workspace;
+use crate::model::record_session;
 
 use super::super::args::ReportFormat;
 use super::super::setup::CliSetup;
@@ -52,13 +53,14 @@ pub(super) fn export_session(
     config: &Config,
     workspace: &Workspace,
     id: Option<String>,
-    form: ExportForm,
+    form: Option<ExportForm>,
 ) -> CommandOutcome {
     let Some(id) = id.map_or_else(|| setup.find_latest(config, workspace), |id| Ok(Some(id)))? else {
         let why = "this workspace has no session to export: `agent session list --all` shows those of others";
         return Err(CommandFailure::word(exit::FAILED, why));
     };
     let session = setup.read_session(config, &id)?;
+    let Some(form) = form else { return print_text(record_session(&session)?) };
     let all = setup.list_sessions(config, None)?;
     print_text(read_family(setup, config, &session, &all)?.write(form))
 }

@@ -1,0 +1,150 @@
+//! Gives recorded replies back: the one to the same request, else the next, with a word about how the request differs.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::words::{RunFacts, describe_difference, summarise_difference, write_request};
+use super::{ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedRun, Recording, VERSION};
+use crate::base::tokens;
+use crate::files::regular::{Links, read_bytes};
+use crate::model::neutral::write_neutral;
+use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream};
+
+/// The largest recording, in bytes.
+const LARGEST: u64 = 512 << 20;
+
+impl Recording {
+    /// Opens a recording for a run in `workspace`. With `is_strict` a request that differs is an error.
+    ///
+    /// # Errors
+    /// A sentence with the file and the line: it cannot be read, or is no recording.
+    pub fn open(path: &Path, workspace: &Path, is_strict: bool) -> Result<Self, String> {
+        let name = path.display();
+        let bytes = read_bytes(path, Links::Follow, LARGEST).map_err(|why| format!("{name} {why}"))?;
+        let bytes = bytes.ok_or_else(|| format!("{name} does not exist"))?;
+        let mut recorded = None;
+        let mut run = RecordedRun::default();
+        for (number, line) in (1..).zip(bytes.lines()) {
+            let line = line.map_err(|error| format!("{name}:{number}: {error}"))?;
+            let no_line = |why: String| format!("{name}:{number}: this is no line of a recording: {why}");
+            match serde_json::from_str(&line).map_err(|error| no_line(error.to_string()))? {
+                RecordLine::Recording { v, facts } if v == VERSION => recorded = Some(facts),
+                RecordLine::Recording { v, .. } => {
+                    return Err(format!("{name}: version {v} of recordings is not known here, only {VERSION}"));
+                }
+                // What was tried again has another reply.
+                RecordLine::Request(RecordedExchange {
+                    end:
+                        ExchangeEnd::Failed {
+                            kind:
+                                ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete,
+                            ..
+                        },
+                    ..
+                }) => {}
+                RecordLine::Request(exchange) => run.exchanges.push(exchange),
+                RecordLine::Call(call) => run.calls.push(call),
+            }
+        }
+        let recorded =
+            recorded.ok_or_else(|| format!("{name} is no recording: its first line does not say so"))?;
+        let facts = [recorded, RunFacts::now(workspace)];
+        Ok(Self { path: path.to_path_buf(), is_strict, facts, left: Mutex::new(run) })
+    }
+
+    /// The reply to a request, and how the request differs from the recorded one.
+    fn take(&self, request: &Value, model: &str) -> Result<(RecordedExchange, Option<String>), ModelError> {
+        let refuse = |why: String| ModelError::new(ModelErrorKind::NotRecorded, model, why);
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = |exchange: &RecordedExchange| {
+            let with_tools = exchange.request.get("tools").is_some();
+            let [recorded, own] = &self.facts;
+            [write_request(&exchange.request, recorded, with_tools), write_request(request, own, with_tools)]
+        };
+        let same = left.exchanges.iter().position(|exchange| {
+            let [recorded, asked] = texts(exchange);
+            recorded == asked
+        });
+        if same.is_none() && left.exchanges.is_empty() {
+            return Err(refuse(format!("{} has no further reply", self.path.display())));
+        }
+        let taken = left.exchanges.remove(same.unwrap_or(0));
+        if same.is_some() {
+            return Ok((taken, None));
+        }
+        let [recorded, asked] = texts(&taken);
+        let differs = "this request differs from the recorded one";
+        if self.is_strict {
+            return Err(refuse(format!("{differs}:\n{}", describe_difference(&recorded, &asked))));
+        }
+        Ok((taken, Some(format!("{differs}: {}", summarise_difference(&recorded, &asked)))))
+    }
+}
+
+/// A model whose replies are those of a recording. Nothing is sent.
+pub(in crate::model) struct ReplayedModel {
+    info: ModelInfo,
+    recording: Arc<Recording>,
+}
+
+impl ReplayedModel {
+    pub fn new(info: ModelInfo, recording: Arc<Recording>) -> Self {
+        Self { info: ModelInfo { configured: true, ..info }, recording }
+    }
+}
+
+struct ReplayedStream {
+    deltas: VecDeque<Delta>,
+    end: Option<Result<Delta, ModelError>>,
+}
+
+impl ChatModel for ReplayedModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        Box::pin(async move {
+            let (exchange, how) = self.recording.take(&self.preview(request), &self.info.id)?;
+            let pieces = exchange.pieces.into_iter().map(|piece| match piece.what {
+                PieceKind::Text(text) => Delta::Text(text),
+                PieceKind::Reasoning(text) => Delta::Reasoning(text),
+                PieceKind::Call(name) => Delta::CallBegun(name),
+            });
+            let deltas: VecDeque<Delta> = how.map(Delta::Notice).into_iter().chain(pieces).collect();
+            let end = match exchange.end {
+                ExchangeEnd::Reply(reply) => Ok(Delta::Finished(reply.into_end())),
+                ExchangeEnd::Failed { kind, status, message } => {
+                    Err(ModelError { status, ..ModelError::new(kind, &self.info.id, message) })
+                }
+            };
+            match end {
+                Err(error) if deltas.is_empty() => Err(error),
+                end => Ok(Box::new(ReplayedStream { deltas, end: Some(end) }) as Box<dyn ReplyStream>),
+            }
+        })
+    }
+
+    fn preview(&self, request: ModelRequest<'_>) -> Value {
+        write_neutral(&self.info.id, &request)
+    }
+
+    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
+        self.info.scripted.then(|| tokens::estimate_bytes(self.preview(request).to_string().as_bytes()))
+    }
+}
+
+impl ReplyStream for ReplayedStream {
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
+        let next = match self.deltas.pop_front() {
+            Some(delta) => Ok(delta),
+            None => self.end.take().unwrap_or_else(|| Ok(Delta::Finished(crate::model::ReplyEnd::default()))),
+        };
+        Box::pin(std::future::ready(next))
+    }
+}

@@ -1,0 +1,136 @@
+//! `--record` keeps what a model answered, and `--replay` gives it back without a model.
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::run::{Place, Run};
+use crate::server::Server;
+
+/// A model that has a command counted, and answers with its words.
+fn counts() -> Server {
+    Server::answering(|request, _| match request.messages().last() {
+        Some(last) if last["role"] == "user" => {
+            Reply::call("run_command", &json!({ "command": "date +%N; wc -l a.txt" }))
+        }
+        _ => Reply::text("It has two lines."),
+    })
+}
+
+fn begin() -> Arc<Place> {
+    let place = Place::new();
+    fs::write(place.workspace().join("a.txt"), "one\ntwo\n").expect("written");
+    place
+}
+
+fn record(place: &Arc<Place>, words: &[&str]) -> Output {
+    let run = Run::at(place).args(["run", "--approve", "all", "--record", "../run.jsonl"]);
+    run.args(words.to_vec()).server(&counts()).run().success()
+}
+
+/// The same run again. The server is asked nothing.
+fn replay(place: &Arc<Place>, words: &[&str]) -> Output {
+    let unasked = counts();
+    let run = Run::at(place).args(["run", "--approve", "all", "--replay", "../run.jsonl"]);
+    let done = run.args(words.to_vec()).server(&unasked).run();
+    assert_eq!(unasked.requests().len(), 0);
+    done
+}
+
+fn lines(place: &Place) -> Vec<Value> {
+    let text = fs::read_to_string(place.workspace().join("../run.jsonl")).expect("a recording");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn a_recorded_run_is_given_back_without_a_model_and_its_calls_run_again() {
+    let place = begin();
+    let recorded = record(&place, &["How long is a.txt?"]);
+    let kinds: Vec<Value> = lines(&place).iter().map(|line| line["type"].clone()).collect();
+    assert_eq!(kinds, ["recording", "request", "request"]);
+    let replayed = replay(&place, &["How long is a.txt?"]).success();
+    assert_eq!(replayed.stdout, recorded.stdout);
+    // The command ran again, at another time, so its result differs.
+    replayed.stderr_has("this request differs from the recorded one: it has +1 −1 lines");
+    replay(&place, &["--replay-strict", "How long is a.txt?"])
+        .exits(1)
+        .stderr_has("this request differs")
+        .stderr_has("@@");
+}
+
+#[test]
+fn results_of_calls_are_given_back_too_if_they_were_recorded() {
+    let place = begin();
+    record(&place, &["--record-tools", "How long is a.txt?"]);
+    assert_eq!(lines(&place).iter().filter(|line| line["type"] == "call").count(), 1);
+    fs::remove_file(place.workspace().join("a.txt")).expect("removed");
+    let strict = replay(&place, &["--replay-strict", "How long is a.txt?"]).success();
+    strict.stdout_is("It has two lines.\n").stderr_lacks("differs");
+    replay(&place, &["--replay-strict", "How long is b.txt?"]).exits(1).stderr_has("+How long is b.txt?");
+}
+
+#[test]
+fn a_recording_is_a_model_too() {
+    let place = begin();
+    record(&place, &["--record-tools", "How long is a.txt?"]);
+    let recording = place.workspace().join("../run.jsonl").canonicalize().expect("there");
+    let run = |model: &str| {
+        let words = ["run", "--approve", "all", "-m", "again", "How long is a.txt?"];
+        Run::at(&place).config("models/again.yaml", model).args(words).run()
+    };
+    run(&format!("provider: replay\nrecording: {}\n", recording.display()))
+        .success()
+        .stdout_is("It has two lines.\n");
+    run("provider: replay\n").exits(3).stderr_has("the key `recording` is missing");
+}
+
+#[test]
+fn a_session_is_a_recording_too() {
+    let place = begin();
+    Run::at(&place).args(["run", "--approve", "all", "How long is a.txt?"]).server(&counts()).run().success();
+    let exported = Run::at(&place).args(["session", "export", "--as-recording"]).run().success();
+    fs::write(place.workspace().join("../run.jsonl"), exported.stdout).expect("written");
+    replay(&place, &["How long is a.txt?"]).success().stdout_is("It has two lines.\n");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_in_one_sentence() {
+    let place = begin();
+    let write = |text: &str| fs::write(place.workspace().join("../run.jsonl"), text).expect("written");
+    for (text, why) in [
+        ("", "is no recording"),
+        ("{\"type\":\"recording\",\"v\":9}\n", "version 9 of recordings is not known here, only 1"),
+        ("{\"type\":\"recording\",\"v\":1}\n{\"type\":\"reque\n", "run.jsonl:2: this is no line of a recording"),
+    ] {
+        write(text);
+        replay(&place, &["hello"]).exits(2).reason_has(why);
+    }
+    write("{\"type\":\"recording\",\"v\":1}\n");
+    replay(&place, &["hello"]).exits(1).reason_has("has no further reply");
+    // An earlier recording is not overwritten.
+    let again = Run::at(&place).args(["run", "--record", "../run.jsonl", "hello"]).server(&counts()).run();
+    again.exits(2).reason_has("--record ../run.jsonl");
+}
+
+#[test]
+fn secrets_are_in_no_recording() {
+    let place = begin();
+    fs::write(place.workspace().join("a.txt"), "the key is sk-recorded-0123456789abcdef0123456789\n")
+        .expect("written");
+    let shows = Server::answering(|request, _| match request.messages().last() {
+        Some(last) if last["role"] == "user" => Reply::call("run_command", &json!({ "command": "cat a.txt" })),
+        _ => Reply::text("Done."),
+    });
+    let words = ["run", "--approve", "all", "--record", "../run.jsonl", "--record-tools", "show it"];
+    Run::at(&place)
+        .args(words)
+        .env("SOME_API_KEY", "sk-recorded-0123456789abcdef0123456789")
+        .server(&shows)
+        .run()
+        .success();
+    let text = fs::read_to_string(place.workspace().join("../run.jsonl")).expect("a recording");
+    assert!(text.contains("the key is") && !text.contains("sk-recorded-0123456789abcdef"), "{text}");
+}
