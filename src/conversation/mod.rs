@@ -19,6 +19,7 @@ pub mod knowledge;
 pub mod telemetry;
 pub mod session;
 pub mod export;
+pub mod import;
 
 pub use archive::Archive;
 pub use event_sink::{EventSink, OutputQueue};

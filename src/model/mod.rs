@@ -94,7 +94,7 @@ pub use interface::{
 pub use local::{LocalServer, list_served, probe_local};
 pub use memory::{RefusalMemory, RememberedRefusal};
 pub use probe::Probed;
-pub use recording::{Recorder, Recording, Tape, record_session};
+pub use recording::{Recorder, Recording, Tape, ToolRename, record_session};
 pub use refused::{PictureRefusal, PointedPart};
 pub use stated::Stated;
 pub use tool_definition::ToolDefinition;
@@ -168,7 +168,7 @@ pub fn connect_model(config: &ModelConfig, around: &Surroundings) -> Result<Arc<
             let id = config.model.as_deref().unwrap_or(&config.name);
             let (info, _) = gather_facts(config, id, around);
             let path = config.recording.as_deref().unwrap_or(Path::new(""));
-            let recording = Recording::open(path, &around.workspace, false);
+            let recording = Recording::open(path, &around.workspace, &[], false);
             let recording = recording.map_err(|why| ConnectError::wrong(&config.name, "recording", why))?;
             Arc::new(recording::ReplayedModel::new(info, Arc::new(recording)))
         }

@@ -101,7 +101,7 @@ fn what_is_no_recording_is_refused_in_one_sentence() {
     let place = begin();
     let write = |text: &str| fs::write(place.workspace().join("../run.jsonl"), text).expect("written");
     for (text, why) in [
-        ("", "is no recording"),
+        ("", "is no recording: it is no conversation of a known form"),
         ("{\"type\":\"recording\",\"v\":9}\n", "version 9 of recordings is not known here, only 1"),
         ("{\"type\":\"recording\",\"v\":1}\n{\"type\":\"reque\n", "run.jsonl:2: this is no line of a recording"),
     ] {
@@ -133,4 +133,46 @@ fn secrets_are_in_no_recording() {
         .success();
     let text = fs::read_to_string(place.workspace().join("../run.jsonl")).expect("a recording");
     assert!(text.contains("the key is") && !text.contains("sk-recorded-0123456789abcdef"), "{text}");
+}
+
+/// What another program recorded of a task.
+const FOREIGN: &str = r#"{"trajectory_format": "mini-swe-agent-1.1", "messages": [
+    {"role": "system", "content": "You are helpful."},
+    {"role": "user", "content": "How long is a.txt? The key is sk-foreign-0123456789abcdef0123456789."},
+    {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "type": "function",
+        "function": {"name": "bash", "arguments": "{\"cmd\": \"wc -l a.txt\"}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "2 a.txt"},
+    {"role": "assistant", "content": "It has two lines."}]}"#;
+
+#[test]
+fn a_conversation_of_another_program_goes_on_here() {
+    let place = begin();
+    fs::write(place.workspace().join("theirs.json"), FOREIGN).expect("written");
+    let import = Run::at(&place)
+        .args(["session", "import", "theirs.json"])
+        .env("A_KEY", "sk-foreign-0123456789abcdef0123456789");
+    let id =
+        import.run().success().stderr_has("theirs.json: 3 messages of mini-swe-agent").stdout.trim().to_owned();
+    let listed = Run::at(&place).args(["session", "list"]).run().success().stdout_has("How long is a.txt?");
+    assert!(!listed.stdout.contains("sk-foreign"));
+    let server = Server::answering(|_, _| Reply::text("As I said."));
+    Run::at(&place).args(["run", "--session", &id, "Are you sure?"]).server(&server).run().success();
+    let sent = server.requests().pop().expect("a request").raw;
+    assert!(sent.contains("wc -l a.txt") && sent.contains("2 a.txt") && !sent.contains("sk-foreign"), "{sent}");
+    Run::at(&place)
+        .args(["session", "import", "a.txt"])
+        .run()
+        .exits(2)
+        .reason_has("it is no conversation of a known form");
+    let both = Run::at(&place).args(["session", "import", "theirs.json", "none.json"]).run();
+    both.exits(2).reason_has("none.json: there is no such file").stdout_is("");
+}
+
+#[test]
+fn a_conversation_of_another_program_is_a_recording_if_its_tools_are_named() {
+    let place = begin();
+    fs::write(place.workspace().join("../run.jsonl"), FOREIGN).expect("written");
+    let done = replay(&place, &["--map", "bash=run_command:command", "How long?"]).success();
+    done.stdout_is("It has two lines.\n").stderr_has("run_command wc -l a.txt").stderr_lacks("differs");
+    replay(&place, &["--map", "bash", "How long?"]).exits(2).stderr_has("THEIRS=OURS");
 }

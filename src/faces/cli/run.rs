@@ -178,7 +178,7 @@ pub(super) fn open_tape(
     workspace: &Workspace,
 ) -> Result<Option<Tape>, CommandFailure> {
     if let Some(path) = &args.replay {
-        let recording = Recording::open(path, workspace.root(), args.replay_strict);
+        let recording = Recording::open(path, workspace.root(), &args.map, args.replay_strict);
         let recording = recording.map_err(|why| CommandFailure::usage(format!("--replay: {why}")))?;
         return Ok(Some(Tape::Replay(Arc::new(recording))));
     }

@@ -1,6 +1,7 @@
 //! `agent session`: lists sessions, shows their messages or their next request, and compresses them; what is done with
 //! those that are over is in `kept`, what takes them back in `undo`.
 
+mod import;
 mod kept;
 mod trial;
 mod undo;
@@ -53,6 +54,7 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             let form = Some(to).filter(|_| !as_recording);
             kept::export_session(setup, &config, &workspace, id, form)
         }
+        SessionCommand::Import { files } => import::import_sessions(setup, &config, &workspace, &files),
         SessionCommand::Fork { id, at } => {
             let point = ForkPoint { id, at };
             print_text(assembly::fork_session(&setup.store(&config), &point, Timestamp::now())? + "\n")

@@ -32,7 +32,7 @@ use crate::model::{ChatModel, ModelErrorKind, ReplyEnd};
 
 use calls::RecordedCall;
 pub(super) use replay::ReplayedModel;
-pub use session::record_session;
+pub use session::{ToolRename, record_session};
 use words::RunFacts;
 
 /// The version that is written and read.

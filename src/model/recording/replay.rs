@@ -1,16 +1,17 @@
 //! Gives recorded replies back: the one to the same request, else the next, with a word about how the request differs.
 
 use std::collections::VecDeque;
-use std::io::BufRead;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::session::ToolRename;
 use super::words::{RunFacts, describe_difference, summarise_difference, write_request};
 use super::{ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedRun, Recording, VERSION};
 use crate::base::tokens;
+use crate::conversation::import::read_conversation;
 use crate::files::regular::{Links, read_bytes};
 use crate::model::neutral::write_neutral;
 use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream};
@@ -18,42 +19,53 @@ use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, Mode
 /// The largest recording, in bytes.
 const LARGEST: u64 = 512 << 20;
 
+/// How a recording of ours begins.
+const OWN_BEGINNING: &str = r#"{"type":"recording","#;
+
+/// Reads the lines of a recording of ours. The error has the number of its line.
+fn read_own(text: &str) -> Result<(RunFacts, RecordedRun), (usize, String)> {
+    let (mut recorded, mut run) = (RunFacts::default(), RecordedRun::default());
+    for (number, line) in (1..).zip(text.lines()) {
+        let no_line = |error: serde_json::Error| (number, format!("this is no line of a recording: {error}"));
+        match serde_json::from_str(line).map_err(no_line)? {
+            RecordLine::Recording { v, facts } if v == VERSION => recorded = facts,
+            RecordLine::Recording { v, .. } => {
+                return Err((number, format!("version {v} of recordings is not known here, only {VERSION}")));
+            }
+            // What was tried again has another reply.
+            RecordLine::Request(RecordedExchange {
+                end:
+                    ExchangeEnd::Failed {
+                        kind: ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete,
+                        ..
+                    },
+                ..
+            }) => {}
+            RecordLine::Request(exchange) => run.exchanges.push(exchange),
+            RecordLine::Call(call) => run.calls.push(call),
+        }
+    }
+    Ok((recorded, run))
+}
+
 impl Recording {
-    /// Opens a recording for a run in `workspace`. With `is_strict` a request that differs is an error.
+    /// Opens a recording for a run in `workspace`; a conversation that another program recorded is one too, in which
+    /// `renames` names our tools. With `is_strict` a request that differs is an error.
     ///
     /// # Errors
     /// A sentence with the file and the line: it cannot be read, or is no recording.
-    pub fn open(path: &Path, workspace: &Path, is_strict: bool) -> Result<Self, String> {
+    pub fn open(path: &Path, workspace: &Path, renames: &[ToolRename], is_strict: bool) -> Result<Self, String> {
         let name = path.display();
         let bytes = read_bytes(path, Links::Follow, LARGEST).map_err(|why| format!("{name} {why}"))?;
         let bytes = bytes.ok_or_else(|| format!("{name} does not exist"))?;
-        let mut recorded = None;
-        let mut run = RecordedRun::default();
-        for (number, line) in (1..).zip(bytes.lines()) {
-            let line = line.map_err(|error| format!("{name}:{number}: {error}"))?;
-            let no_line = |why: String| format!("{name}:{number}: this is no line of a recording: {why}");
-            match serde_json::from_str(&line).map_err(|error| no_line(error.to_string()))? {
-                RecordLine::Recording { v, facts } if v == VERSION => recorded = Some(facts),
-                RecordLine::Recording { v, .. } => {
-                    return Err(format!("{name}: version {v} of recordings is not known here, only {VERSION}"));
-                }
-                // What was tried again has another reply.
-                RecordLine::Request(RecordedExchange {
-                    end:
-                        ExchangeEnd::Failed {
-                            kind:
-                                ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete,
-                            ..
-                        },
-                    ..
-                }) => {}
-                RecordLine::Request(exchange) => run.exchanges.push(exchange),
-                RecordLine::Call(call) => run.calls.push(call),
-            }
-        }
-        let recorded =
-            recorded.ok_or_else(|| format!("{name} is no recording: its first line does not say so"))?;
-        let facts = [recorded, RunFacts::now(workspace)];
+        let text = String::from_utf8_lossy(&bytes);
+        let (facts, run) = if text.starts_with(OWN_BEGINNING) {
+            read_own(&text).map_err(|(line, why)| format!("{name}:{line}: {why}"))?
+        } else {
+            let imported = read_conversation(&text).map_err(|why| format!("{name} is no recording: {why}"))?;
+            (RunFacts::default(), RecordedRun::of_foreign(imported, renames))
+        };
+        let facts = [facts, RunFacts::now(workspace)];
         Ok(Self { path: path.to_path_buf(), is_strict, facts, left: Mutex::new(run) })
     }
 
@@ -74,7 +86,7 @@ impl Recording {
             return Err(refuse(format!("{} has no further reply", self.path.display())));
         }
         let taken = left.exchanges.remove(same.unwrap_or(0));
-        if same.is_some() {
+        if same.is_some() || taken.request.is_null() {
             return Ok((taken, None));
         }
         let [recorded, asked] = texts(&taken);

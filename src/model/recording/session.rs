@@ -1,10 +1,16 @@
-//! A recording of a session that is over. Its log has no tools of the requests, so these are not compared.
+//! Recordings of what is over: of a session, whose log has no tools of the requests, so that these are not compared, and
+//! of a conversation of another program, whose requests are not known at all.
 
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
 use super::words::RunFacts;
-use super::{ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedReply, ReplyPiece, VERSION};
-use crate::conversation::message::{ReplyPart, Step};
+use super::{
+    ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedReply, RecordedRun, ReplyPiece, VERSION,
+};
+use crate::base::json;
+use crate::conversation::import::Imported;
+use crate::conversation::message::{Item, ReplyPart, Step, ToolCall};
 use crate::conversation::session::{Session, SessionError};
 use crate::model::ModelRequest;
 use crate::model::neutral::write_neutral;
@@ -42,4 +48,58 @@ fn write_pieces(step: &Step) -> Vec<ReplyPiece> {
 fn end_of(step: &Step) -> ExchangeEnd {
     let (parts, finish, usage, cost_usd) = (step.parts.clone(), step.finish_reason, step.usage, step.cost_usd);
     ExchangeEnd::Reply(RecordedReply { ms: 0, parts, finish, usage, cost_usd, streamed: true })
+}
+
+/// The name of another program's tool, and that of ours which does the same: `bash=run_command:command`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRename {
+    pub from: String,
+    pub to: String,
+    /// Our name for the only argument.
+    pub argument: Option<String>,
+}
+
+impl ToolRename {
+    /// Reads one from the command line.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').filter(|(from, to)| !from.is_empty() && !to.is_empty());
+        let (from, to) = parts.ok_or("it is THEIRS=OURS or THEIRS=OURS:ARGUMENT")?;
+        let (to, argument) =
+            to.split_once(':').map_or((to, None), |(to, argument)| (to, Some(argument.to_owned())));
+        Ok(Self { from: from.to_owned(), to: to.to_owned(), argument })
+    }
+
+    fn rename(&self, call: &mut ToolCall) {
+        self.to.clone_into(&mut call.name);
+        let Some(argument) = &self.argument else { return };
+        if let Ok(arguments) = json::parse_object(&call.arguments)
+            && let [value] = arguments.values().collect::<Vec<_>>().as_slice()
+        {
+            call.arguments = serde_json::json!({ argument: value }).to_string();
+        }
+    }
+}
+
+impl RecordedRun {
+    /// The replies of a conversation from elsewhere.
+    pub fn of_foreign(imported: Imported, renames: &[ToolRename]) -> Self {
+        let steps = imported.items.into_iter().filter_map(|item| match item {
+            Item::Step(step) => Some(step),
+            _ => None,
+        });
+        let exchanges = steps.map(|mut step| {
+            for part in &mut step.parts {
+                if let ReplyPart::Call(call) = part
+                    && let Some(rename) = renames.iter().find(|rename| rename.from == call.request.name)
+                {
+                    rename.rename(&mut call.request);
+                }
+            }
+            RecordedExchange { request: Value::Null, pieces: write_pieces(&step), end: end_of(&step) }
+        });
+        Self { exchanges: exchanges.collect(), calls: Vec::new() }
+    }
 }

@@ -73,6 +73,18 @@ pub enum SessionCommand {
         #[arg(long, conflicts_with = "to")]
         as_recording: bool,
     },
+    /// Take over conversations of other programs, and print the ids of their sessions
+    #[command(
+        after_help = "Examples:\n  agent session import ~/.claude/projects/*/0f3a….jsonl\n  agent session import run.traj.json \
+                      && agent --continue\n\nRead are: `agent session export --to json`, ATIF, the messages of chat \
+                      completions and of mini-swe-agent, and the logs of Claude Code, codex and pi. Nothing runs: what the \
+                      file says of calls is kept as text."
+    )]
+    Import {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
     /// Copy a session, and print the id of the copy
     #[command(
         after_help = "Examples:\n  agent session fork 20261127\n  agent chat --fork \"Retry logic\" --at m12\n\nThe copy \

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::config::{ApprovalMode, Mode, parse_duration};
+use crate::model::ToolRename;
 
 use super::values::{parse_approval, parse_dollars, parse_mode};
 use super::var::{Var, parse_var};
@@ -100,6 +101,10 @@ pub struct RecordingArgs {
     /// Give the replies of a recording back, and its results; nothing is sent
     #[arg(long, help_heading = RECORDINGS, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
+    /// With --replay of another program's conversation: which tool of ours does what theirs did, and under which name its
+    /// one argument goes (repeatable)
+    #[arg(long, help_heading = RECORDINGS, requires = "replay", value_name = "THEIRS=OURS[:ARGUMENT]", value_parser = ToolRename::parse)]
+    pub map: Vec<ToolRename>,
     /// With --replay: fail at a request that differs from the recorded one
     #[arg(long, help_heading = RECORDINGS, requires = "replay")]
     pub replay_strict: bool,
