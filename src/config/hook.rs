@@ -35,9 +35,22 @@ pub struct HookConfig {
     #[serde(default = "usual_limit", with = "duration")]
     #[schemars(with = "duration::DurationText")]
     pub time_limit: Duration,
+    /// The names of tools and of their arguments that it reads and writes.
+    #[serde(default)]
+    pub speaks: HookSpeech,
     /// True: it runs outside of the sandbox.
     #[serde(default)]
     pub trusted: bool,
+}
+
+/// The names that a hook knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookSpeech {
+    #[default]
+    Own,
+    /// Those of Claude Code: `Bash`, `file_path`.
+    Claude,
 }
 
 /// The calls at which a hook runs.

@@ -33,6 +33,7 @@ mod api_key;
 mod model;
 mod tool;
 mod hook;
+pub mod peer_tools;
 mod mcp;
 mod schema;
 // From files to the whole.
@@ -65,6 +66,7 @@ mod load;
 mod explain;
 mod changed;
 mod init;
+mod import;
 
 pub use api_key::{ApiKey, KeySource};
 pub use changed::Changed;
@@ -72,7 +74,8 @@ pub use duration::{format_duration, parse_duration};
 pub use env::Env;
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
-pub use hook::{HookConfig, HookEvent};
+pub use hook::{HookConfig, HookEvent, HookSpeech};
+pub use import::{EntryPlan, EntryState, ForeignAgent, ImportEntry, read_setups, settle_entries, write_entry};
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;

@@ -1,5 +1,6 @@
-//! The instructions that a project keeps for agents: `AGENTS.md` in every directory from the git root down to the
-//! workspace, or `CLAUDE.md` or `GEMINI.md` if a directory has none.
+//! The instructions that a person keeps for agents (`AGENTS.md` of their config directory), and those of a project:
+//! `AGENTS.md` in every directory from the git root down to the workspace, or `CLAUDE.md` or `GEMINI.md` if a directory
+//! has none.
 //!
 //! All of them share one budget. The nearest file takes its space first, so that it is never dropped for a distant
 //! one; the text runs from the root down, so that the nearest comes last. It is a value in a prompt: it is never
@@ -40,12 +41,14 @@ struct InstructionFile {
 }
 
 impl Instructions {
-    /// Reads them. A file that cannot be used is not an error: it is left out, with a warning.
-    pub fn read(workspace: &Workspace) -> Self {
+    /// Reads them; `own` is the person's config directory. A file that cannot be used is not an error: it is left out, with a warning.
+    pub fn read(workspace: &Workspace, own: &Path) -> Self {
         let top = workspace.git_root().unwrap_or(workspace.root());
         let mut warnings = Vec::new();
         let mut found: Vec<InstructionFile> =
             workspace.dirs_up_to_git_root().filter_map(|dir| find_file(dir, top, &mut warnings)).collect();
+        // The person's own may lie anywhere, and are the farthest.
+        found.extend(find_named(&own.join(NAMES[0]), Path::new("/"), &mut warnings));
         let space = share_space(found.iter().map(|file| file.text.len()));
         let mut sections: Vec<String> = found
             .iter()
@@ -85,12 +88,13 @@ fn write_section(name: &str, file: &InstructionFile, space: usize) -> String {
 
 /// The first file of a directory that can be read and is not blank.
 fn find_file(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<InstructionFile> {
-    NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read_file(&path, top) {
-        Ok(found) => found,
-        Err(why) => {
-            warnings.push(format!("{} is left out: {why}", file_name::quote(&path)));
-            None
-        }
+    NAMES.iter().map(|name| dir.join(name)).find_map(|path| find_named(&path, top, warnings))
+}
+
+fn find_named(path: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<InstructionFile> {
+    read_file(path, top).unwrap_or_else(|why| {
+        warnings.push(format!("{} is left out: {why}", file_name::quote(path)));
+        None
     })
 }
 
@@ -132,7 +136,7 @@ mod tests {
     }
 
     fn read_file(workspace: &Path) -> Instructions {
-        Instructions::read(&Workspace::open(workspace).expect("a directory"))
+        Instructions::read(&Workspace::open(workspace).expect("a directory"), Path::new("/nowhere"))
     }
 
     #[test]

@@ -51,6 +51,17 @@ fn a_hook_reads_the_call_and_replaces_its_arguments() {
 }
 
 #[test]
+fn a_hook_that_was_written_for_claude_code_reads_and_gives_its_names() {
+    let script = r#"cat > seen.json; echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"file_path": "b.txt", "content": "theirs"}}}'"#;
+    let (_server, run) = with_hook(write("a.txt"), &hook("PreToolUse", "speaks: claude\n", script));
+    let done = run.run().success();
+    let seen: Value = serde_json::from_str(&done.place.read("seen.json")).expect("JSON");
+    assert_eq!(seen["tool_name"], "Write");
+    assert!(seen["tool_input"]["file_path"] == "a.txt" && seen["tool_input"]["path"].is_null(), "{seen}");
+    assert_eq!((done.place.read("b.txt"), done.place.exists("a.txt")), ("theirs".to_owned(), false));
+}
+
+#[test]
 fn a_hook_may_ask_but_not_allow() {
     let asks = hook("before_tool", "", r#"echo '{"decision": "ask", "reason": "sure?"}'"#);
     let (_server, run) = with_hook(write("a.txt"), &asks);

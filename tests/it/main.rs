@@ -91,6 +91,7 @@ mod tokens;
 mod sessions;
 mod kept_sessions;
 mod undo;
+mod import;
 mod recording;
 mod trial;
 mod undo_files;

@@ -25,7 +25,7 @@ pub(super) fn gather_facts(
     model: &ModelInfo,
     around: &RunVariables,
 ) -> (PromptContext, Vec<String>) {
-    let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
+    let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace, &config.dirs.config);
     let offered = catalogue.list_offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
     let listing = skills::fit_listing(offered, model.context_window);
     let skills =

@@ -6,6 +6,7 @@
 mod program;
 mod say;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::base::secrets::Redactor;
 use crate::base::text::GlobPattern;
-use crate::config::{HookConfig, HookEvent};
+use crate::config::{HookConfig, HookEvent, HookSpeech, peer_tools};
 use crate::safety::sandbox::Sandbox;
 use crate::tools::Environment;
 
@@ -86,11 +87,15 @@ impl Hooks {
         }
         let mut input = describe_event(event, ground, facts);
         ground.redactor.redact_value(&mut input);
-        let input = input.to_string();
-        let said = join_all(meant.iter().map(|hook| program::run_hook(&hook.config, ground, &input))).await;
+        let tool = call.map(|call| call.tool);
+        let said = join_all(meant.iter().map(|hook| async {
+            let input = hook.translate_input(tool, &input).to_string();
+            program::run_hook(&hook.config, ground, &input).await
+        }))
+        .await;
         let mut all = HookSay::default();
         for (hook, said) in meant.iter().zip(said) {
-            all.add(&hook.config.name, event, said);
+            all.add(&hook.config.name, event, said, |own| hook.translate_arguments(tool, own));
         }
         all
     }
@@ -101,6 +106,26 @@ impl Hooks {
 }
 
 impl ReadyHook {
+    /// What it reads, with the names that it knows.
+    fn translate_input<'v>(&self, tool: Option<&str>, input: &'v Value) -> Cow<'v, Value> {
+        let Some(tool) = tool.filter(|_| self.config.speaks == HookSpeech::Claude) else {
+            return Cow::Borrowed(input);
+        };
+        let mut input = input.clone();
+        input["tool_name"] = peer_tools::name_for_peer(tool).into();
+        let arguments = input["tool_input"].take();
+        input["tool_input"] = peer_tools::arguments_for_peer(tool, arguments);
+        Cow::Owned(input)
+    }
+
+    /// The arguments that it gave, with our names.
+    fn translate_arguments(&self, tool: Option<&str>, arguments: Value) -> Value {
+        match tool.filter(|_| self.config.speaks == HookSpeech::Claude) {
+            Some(tool) => peer_tools::arguments_from_peer(tool, arguments),
+            None => arguments,
+        }
+    }
+
     fn meets(&self, call: HookCall<'_>) -> bool {
         let is_tool = self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.matches(call.tool)));
         let is_path = |path: &GlobPattern| call.paths.iter().any(|named| path.matches(named));

@@ -65,8 +65,14 @@ struct BehaviourOutput {
 }
 
 impl HookSay {
-    /// Adds what one hook did. A denial stays, whatever others say.
-    pub(super) fn add(&mut self, name: &str, event: HookEvent, ended: Result<EndedHook, String>) {
+    /// Adds what one hook did; `translate` puts its arguments into our words. A denial stays, whatever others say.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        event: HookEvent,
+        ended: Result<EndedHook, String>,
+        translate: impl FnOnce(Value) -> Value,
+    ) {
         let said = ended.and_then(|ended| read_ended(event, &ended));
         match said {
             Err(why) => self.warnings.push(format!("the hook `{name}` had no say: {why}")),
@@ -74,7 +80,7 @@ impl HookSay {
                 let named = |why: String| format!("the hook `{name}` says: {}", why.trim());
                 self.deny = self.deny.take().or(said.deny.map(named));
                 self.ask = self.ask.take().or(said.ask.map(named));
-                self.arguments = said.arguments.or(self.arguments.take());
+                self.arguments = said.arguments.map(translate).or(self.arguments.take());
                 self.result = said.result.or(self.result.take());
                 self.context.extend(said.context);
             }
@@ -139,7 +145,7 @@ mod tests {
     fn said(event: HookEvent, code: i32, output: &str, errors: &str) -> HookSay {
         let mut say = HookSay::default();
         let (output, errors) = (output.to_owned(), errors.to_owned());
-        say.add("h", event, Ok(EndedHook { exit: Exit::Code(code), output, errors }));
+        say.add("h", event, Ok(EndedHook { exit: Exit::Code(code), output, errors }), |own| own);
         say
     }
 

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::config::ForeignAgent;
 use crate::screen::ink::Colour;
 
 pub use clap_complete::Shell;
@@ -34,7 +35,7 @@ pub use subcommands::{
 };
 pub use turn::{RecordingArgs, TurnArgs};
 pub use usage::UsageError;
-use values::check_assignment;
+use values::{check_assignment, parse_agent};
 pub use var::{Var, VarValue};
 
 const GLOBAL: &str = "Global options";
@@ -110,6 +111,22 @@ pub enum CliCommand {
         /// Copy the settings, prompts and skills
         #[arg(long)]
         all: bool,
+    },
+    /// Take over what you set up for another agent: a table first, then what is new is written
+    #[command(
+        after_help = "Examples:\n  agent import --dry-run\n  agent import claude\n\nRead are the files of Claude Code, codex, \
+                      Gemini CLI, opencode, crush, goose and aider in your home, and the .mcp.json here: instructions, \
+                      skills, commands, agents, servers of tools, rules, hooks and endpoints. Keys are not copied, nothing of \
+                      theirs is changed, and what you have here already stays."
+    )]
+    Import {
+        /// One of them: claude, codex, gemini, opencode, crush, goose, aider, mcp.json [default: all]
+        #[arg(value_name = "AGENT", hide_possible_values = true, value_parser = parse_agent())]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        source: Option<ForeignAgent>,
+        /// Print the table and the files; write nothing
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Inspect the configuration
     #[command(subcommand)]

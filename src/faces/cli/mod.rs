@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod doctor;
 mod github;
+mod import;
 mod init;
 mod key;
 mod map;
@@ -82,6 +83,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Run(args) => run::run_once(setup, args),
         CliCommand::Map(args) => map::run_map(setup, args),
         CliCommand::Review(args) => review::run_review(&setup, args),
+        CliCommand::Import { source, dry_run } => import::import_setup(&setup, source, dry_run),
         CliCommand::Init { dir, prompts, skills, examples, all } => {
             let skills = match skills {
                 _ if all => InitSkills::All,

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
 use crate::base::output::{Encoding, ResponseFormat};
-use crate::config::{ApprovalMode, Mode, Permission, parse_duration};
+use crate::config::{ApprovalMode, ForeignAgent, Mode, Permission, parse_duration};
 
 /// A time that may count days: `90d`, `12h`.
 pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
@@ -46,6 +46,13 @@ pub(super) fn parse_approval(text: &str) -> Result<ApprovalMode, String> {
 pub(super) fn parse_mode() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(Mode::ALL.map(Mode::name))
         .try_map(|name| Mode::find(&name).ok_or("there is no such mode"))
+}
+
+/// Another agent by its word.
+pub(super) fn parse_agent() -> impl TypedValueParser<Value = ForeignAgent> {
+    PossibleValuesParser::new(ForeignAgent::ALL.map(ForeignAgent::word)).try_map(|word| {
+        ForeignAgent::ALL.into_iter().find(|agent| agent.word() == word).ok_or("there is no such agent")
+    })
 }
 
 /// A value that is one of these words.

@@ -1,0 +1,216 @@
+//! Claude Code: `~/.claude` and `~/.claude.json`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::EntryPlan;
+use super::home::{ForeignHome, parse_commented};
+use super::parts::{clean_name, entries, quote, take_agents, take_commands, take_servers};
+use crate::config::peer_tools::find_own_tool;
+
+/// The longest time limit of a hook, in seconds.
+const LONGEST_HOOK: u64 = 600;
+/// Events that hooks have here.
+const EVENTS: [(&str, &str); 6] = [
+    ("SessionStart", "session_start"),
+    ("UserPromptSubmit", "prompt"),
+    ("PreToolUse", "before_tool"),
+    ("PostToolUse", "after_tool"),
+    ("PermissionRequest", "permission"),
+    ("Stop", "stop"),
+];
+
+pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
+    home.take_instructions(".claude/CLAUDE.md");
+    for (name, _) in home.list_dirs(".claude/skills") {
+        home.add("skill", name, EntryPlan::Used, "read where it is");
+    }
+    take_commands(home, ".claude/commands");
+    take_agents(home, ".claude/agents");
+    if let Some(state) = home.read_object(".claude.json", parse_commented) {
+        take_servers(home, state.get("mcpServers"));
+        for (project, settings) in state.get("projects").into_iter().flat_map(entries) {
+            for (name, _) in entries(&settings["mcpServers"]) {
+                let why = format!("it is for {project} alone: put it into that project's .mcp.json");
+                home.leave("server", name, why);
+            }
+        }
+    }
+    let Some(settings) = home.read_object(".claude/settings.json", parse_commented) else { return };
+    for (key, value) in &settings {
+        match key.as_str() {
+            "$schema" => {}
+            "permissions" => take_permissions(home, value),
+            "hooks" => take_hooks(home, value),
+            "mcpServers" => take_servers(home, Some(value)),
+            "model" => home.leave("setting", key, "name a model with -m, or in models/default.yaml"),
+            key => home.leave_unknown(key),
+        }
+    }
+}
+
+fn take_permissions(home: &mut ForeignHome<'_>, permissions: &Value) {
+    for (key, value) in entries(permissions) {
+        let word = match key.as_str() {
+            "allow" | "deny" | "ask" => key.as_str(),
+            "defaultMode" => {
+                let advice = "--approve, or `approval` in agents/default.yaml";
+                home.leave("setting", format!("permissions.{key}"), advice);
+                continue;
+            }
+            "additionalDirectories" => {
+                home.leave(
+                    "setting",
+                    format!("permissions.{key}"),
+                    "`sandbox.write` in agent.yaml names directories",
+                );
+                continue;
+            }
+            _ => {
+                home.leave_unknown(&format!("permissions.{key}"));
+                continue;
+            }
+        };
+        for rule in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let servers: Vec<String> = home
+                .entries
+                .iter()
+                .filter(|entry| entry.kind == "server" && entry.plan != EntryPlan::Left)
+                .map(|entry| entry.name.clone())
+                .collect();
+            match translate_rule(word, rule, &servers) {
+                Ok(lines) => home.add("rule", format!("{word} {rule}"), EntryPlan::Rules(lines), ""),
+                Err(why) => home.leave("rule", format!("{word} {rule}"), why),
+            }
+        }
+    }
+}
+
+/// A rule in our words, as lines of `permissions.rules`.
+fn translate_rule(word: &str, rule: &str, servers: &[String]) -> Result<Vec<String>, String> {
+    let (name, inner) = match rule.split_once('(') {
+        Some((name, rest)) => (name.trim(), rest.strip_suffix(')').map(str::trim)),
+        None => (rule.trim(), None),
+    };
+    let own = find_own_tool(name).ok_or("there is no such tool here")?;
+    if let Some((server, _)) = own.split_once("__") {
+        let is_known = servers.iter().any(|known| known == server);
+        return if is_known {
+            Ok(vec![format!("{word}: {}", quote(&own))])
+        } else {
+            Err("its server is not there".to_owned())
+        };
+    }
+    let inner = inner.filter(|inner| !inner.is_empty() && !matches!(*inner, "*" | "**"));
+    let Some(inner) = inner else { return Ok(vec![format!("{word}: {own}")]) };
+    match own.as_str() {
+        "run_command" => {
+            translate_command(inner).map(|words| vec![format!("{word}: run_command, command: [{words}]")])
+        }
+        "read_file" | "edit_file" | "write_file" => {
+            let path = inner.trim_start_matches("./");
+            if path.starts_with(['/', '~']) {
+                return Err("a rule of ours names paths of the workspace".to_owned());
+            }
+            let path = quote(path);
+            Ok(match (word, own.as_str()) {
+                // A command could read it as well.
+                ("deny", "read_file") => vec![format!("deny: \"*\", path: {path}")],
+                (_, "read_file") => vec![format!("{word}: read_file, path: {path}")],
+                _ => ["edit_file", "write_file"].map(|tool| format!("{word}: {tool}, path: {path}")).to_vec(),
+            })
+        }
+        "fetch_url" => Err("`fetch.allow` in agent.yaml names hosts".to_owned()),
+        _ => Err("a rule of ours cannot say that".to_owned()),
+    }
+}
+
+/// The words of a command, where `:*` and `*` at the end stand for any further ones.
+fn translate_command(spec: &str) -> Result<String, String> {
+    let (line, goes_on) = match spec.strip_suffix(":*").or_else(|| spec.strip_suffix(" *")) {
+        Some(line) => (line, true),
+        None => (spec, false),
+    };
+    if line.contains(['|', ';', '&', '>', '<']) {
+        return Err("it is more than one command".to_owned());
+    }
+    if line.contains(['"', '\'', '\\', '$', '`']) {
+        return Err("its words cannot be told apart".to_owned());
+    }
+    let words: Vec<String> = line.split_whitespace().chain(goes_on.then_some("*")).map(quote).collect();
+    if words.is_empty() { Err("it names no command".to_owned()) } else { Ok(words.join(", ")) }
+}
+
+fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
+    for (event, groups) in entries(hooks) {
+        let own = EVENTS.iter().find(|(theirs, _)| theirs == event).map(|(_, own)| *own);
+        let mut number = 0;
+        for group in groups.as_array().into_iter().flatten() {
+            let matcher = group["matcher"].as_str().unwrap_or_default();
+            for hook in group["hooks"].as_array().into_iter().flatten() {
+                number += 1;
+                let name = clean_name(&format!("claude-{}-{number}", event.to_lowercase()));
+                match write_hook(event, own, matcher, hook) {
+                    Ok(text) => {
+                        let to = Path::new("hooks").join(format!("{name}.yaml"));
+                        home.add("hook", name, EntryPlan::Write(to, text), "it runs inside the walls of commands");
+                    }
+                    Err(why) => home.leave("hook", format!("{event} {number}"), why),
+                }
+            }
+        }
+    }
+}
+
+fn write_hook(event: &str, own: Option<&str>, matcher: &str, hook: &Value) -> Result<String, String> {
+    let own = own.ok_or_else(|| format!("there is no event {event} here"))?;
+    if let Some(kind) = hook["type"].as_str().filter(|kind| *kind != "command") {
+        return Err(format!("hooks of the type {kind} are not run"));
+    }
+    if hook["async"] == true {
+        return Err("a hook that runs on by itself is not run".to_owned());
+    }
+    let command = hook["command"].as_str().ok_or("it has no command")?;
+    let mut out = format!("on: {own}\ncommand: [sh, -c, {}]\nspeaks: claude\n", quote(command));
+    let is_of_tool = matches!(own, "before_tool" | "after_tool" | "permission");
+    if is_of_tool && !matches!(matcher, "" | "*" | ".*") {
+        let names = matcher.split('|').map(|name| name.trim().trim_end_matches(".*"));
+        let names: Option<Vec<String>> = names.map(find_own_tool).collect();
+        let names = names.ok_or_else(|| format!("the tools of `{matcher}` have no counterpart"))?;
+        let _ = writeln!(out, "match: {{ tool: {} }}", quote(&names.join("|")));
+    }
+    if let Some(seconds) = hook["timeout"].as_u64() {
+        let _ = writeln!(out, "time_limit: {}s", seconds.clamp(1, LONGEST_HOOK));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_keep_their_meaning_or_are_left() {
+        let servers = ["git".to_owned()];
+        for (rule, expected) in [
+            ("Bash", Ok("allow: run_command")),
+            ("Bash(npm run test:*)", Ok(r#"allow: run_command, command: ["npm", "run", "test", "*"]"#)),
+            ("Bash(git diff)", Ok(r#"allow: run_command, command: ["git", "diff"]"#)),
+            ("Bash(a && b)", Err("it is more than one command")),
+            ("Read(./docs/**)", Ok(r#"allow: read_file, path: "docs/**""#)),
+            ("Read(~/.zshrc)", Err("a rule of ours names paths of the workspace")),
+            ("WebFetch(domain:a.example)", Err("`fetch.allow` in agent.yaml names hosts")),
+            ("mcp__git__status", Ok(r#"allow: "git__status""#)),
+            ("mcp__other", Err("its server is not there")),
+            ("NotebookEdit", Err("there is no such tool here")),
+        ] {
+            let found = translate_rule("allow", rule, &servers).map(|lines| lines.join("; "));
+            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{rule}");
+        }
+        let secret = translate_rule("deny", "Read(.env)", &[]).expect("translated");
+        assert_eq!(secret, [r#"deny: "*", path: ".env""#]);
+        assert_eq!(translate_rule("ask", "Edit(src/**)", &[]).expect("translated").len(), 2);
+    }
+}

@@ -1,0 +1,185 @@
+//! The files of another agent in the home, and the entries that were found in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{EntryPlan, ForeignAgent, ImportEntry};
+use crate::files::regular::{LONGEST_FILE, Links, read_bytes};
+
+/// The home while one agent's files are read.
+pub(super) struct ForeignHome<'a> {
+    pub agent: ForeignAgent,
+    home: &'a Path,
+    pub workspace: &'a Path,
+    pub entries: Vec<ImportEntry>,
+}
+
+impl<'a> ForeignHome<'a> {
+    pub fn new(agent: ForeignAgent, home: &'a Path, workspace: &'a Path) -> Self {
+        Self { agent, home, workspace, entries: Vec::new() }
+    }
+
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.home.join(below)
+    }
+
+    pub fn add(&mut self, kind: &'static str, name: impl Into<String>, plan: EntryPlan, note: impl Into<String>) {
+        let entry = ImportEntry { agent: self.agent, kind, name: name.into(), plan, note: note.into() };
+        self.entries.push(entry);
+    }
+
+    pub fn leave(&mut self, kind: &'static str, name: impl Into<String>, why: impl Into<String>) {
+        self.add(kind, name, EntryPlan::Left, why);
+    }
+
+    /// A setting that has no counterpart here.
+    pub fn leave_unknown(&mut self, key: &str) {
+        self.leave("setting", key, "nothing here corresponds to it");
+    }
+
+    /// A text file below the home; `None` if it does not exist. One that cannot be read is an entry.
+    pub fn read_text(&mut self, below: &str) -> Option<String> {
+        let path = self.path(below);
+        self.read_path(&path)
+    }
+
+    pub fn read_path(&mut self, path: &Path) -> Option<String> {
+        match read_bytes(path, Links::Follow, LONGEST_FILE) {
+            Ok(bytes) => {
+                bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned())
+            }
+            Err(why) => {
+                self.leave("file", path.display().to_string(), why);
+                None
+            }
+        }
+    }
+
+    /// An object in a file of this form.
+    pub fn read_object(
+        &mut self,
+        below: &str,
+        parse: impl Fn(&str) -> Result<Value, String>,
+    ) -> Option<Map<String, Value>> {
+        let text = self.read_text(below)?;
+        match parse(&text) {
+            Ok(Value::Object(object)) => Some(object),
+            Ok(_) => {
+                self.leave("file", format!("~/{below}"), "it holds no settings");
+                None
+            }
+            Err(why) => {
+                self.leave("file", format!("~/{below}"), why);
+                None
+            }
+        }
+    }
+
+    /// The entries of a directory, by name: the name without the ending, and the path.
+    pub fn list(&self, below: &str, ending: &str) -> Vec<(String, PathBuf)> {
+        let mut found = Vec::new();
+        list_into(&self.path(below), "", ending, &mut found);
+        found.sort();
+        found
+    }
+
+    /// The directories in a directory, by name.
+    pub fn list_dirs(&self, below: &str) -> Vec<(String, PathBuf)> {
+        let listing = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
+        let dirs = listing.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+        let mut dirs: Vec<_> = dirs.filter(|(_, path)| path.is_dir()).collect();
+        dirs.sort();
+        dirs
+    }
+
+    /// Instructions for every workspace.
+    pub fn take_instructions(&mut self, below: &str) {
+        let Some(text) = self.read_text(below).filter(|text| !text.trim().is_empty()) else { return };
+        self.add("instructions", format!("~/{below}"), EntryPlan::Write("AGENTS.md".into(), text), "");
+    }
+
+    /// Skills in directories of their own.
+    pub fn take_skills(&mut self, below: &str) {
+        for (name, path) in self.list_dirs(below) {
+            if path.join("SKILL.md").is_file() {
+                let to = Path::new("skills").join(&name);
+                self.add("skill", name, EntryPlan::Copy(to, path), "");
+            }
+        }
+    }
+}
+
+/// Files below a directory, two levels deep; a directory's name stands before a dash.
+fn list_into(dir: &Path, before: &str, ending: &str, found: &mut Vec<(String, PathBuf)>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() && before.is_empty() {
+            list_into(&path, &format!("{name}-"), ending, found);
+        } else if let Some(stem) = name.strip_suffix(ending).filter(|_| path.is_file()) {
+            found.push((format!("{before}{stem}"), path));
+        }
+    }
+}
+
+/// JSON that may have comments and commas before its ends.
+pub(super) fn parse_commented(text: &str) -> Result<Value, String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let mut in_text = false;
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\\', _) if in_text => {
+                plain.push(c);
+                plain.extend(rest.next());
+            }
+            ('"', _) => {
+                in_text = !in_text;
+                plain.push(c);
+            }
+            ('/', Some('/')) if !in_text => while rest.next_if(|c| *c != '\n').is_some() {},
+            ('/', Some('*')) if !in_text => {
+                rest.next();
+                let mut last = ' ';
+                for c in rest.by_ref() {
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+            }
+            ('}' | ']', _) if !in_text => {
+                let end = plain.trim_end().len();
+                if plain[..end].ends_with(',') {
+                    plain.truncate(end - 1);
+                }
+                plain.push(c);
+            }
+            _ => plain.push(c),
+        }
+    }
+    serde_json::from_str(&plain).map_err(|error| error.to_string())
+}
+
+pub(super) fn parse_yaml(text: &str) -> Result<Value, String> {
+    crate::base::yaml::parse_document(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn parse_toml(text: &str) -> Result<Value, String> {
+    toml::from_str(text).map_err(|error: toml::de::Error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_last_commas_are_no_part_of_the_data() {
+        let text = "{ // one\n \"a\": \"// no /* comment\\\" */\", /* two\n, */ \"b\": [1, 2, ], }\n";
+        assert_eq!(parse_commented(text), Ok(json!({"a": "// no /* comment\" */", "b": [1, 2]})));
+        assert!(parse_commented("{ \"a\": }").is_err());
+    }
+}

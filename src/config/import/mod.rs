@@ -1,0 +1,107 @@
+//! What a person set up for another agent, in the words of this one: read from that agent's own files in the home, each
+//! entry accounted for. Nothing of theirs is changed, and no key is copied: an entry names its variable instead.
+
+mod claude;
+mod codex;
+mod home;
+mod others;
+mod parts;
+mod settle;
+
+use std::path::PathBuf;
+
+use super::env::ProgramDirs;
+
+use home::ForeignHome;
+
+pub use settle::{EntryState, settle_entries, write_entry};
+
+/// An agent whose setup can be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignAgent {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Crush,
+    Goose,
+    Aider,
+    /// The servers of an `.mcp.json` in the workspace.
+    McpJson,
+}
+
+impl ForeignAgent {
+    /// All, in the order of the table.
+    pub const ALL: [Self; 8] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Crush,
+        Self::Goose,
+        Self::Aider,
+        Self::McpJson,
+    ];
+
+    /// The word that the command line takes.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Crush => "crush",
+            Self::Goose => "goose",
+            Self::Aider => "aider",
+            Self::McpJson => "mcp.json",
+        }
+    }
+}
+
+/// One thing that another agent was set up with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportEntry {
+    pub agent: ForeignAgent,
+    /// `server`, `hook`, `rule`, …
+    pub kind: &'static str,
+    pub name: String,
+    pub plan: EntryPlan,
+    /// How it differs from theirs, or why it is not taken; empty if it is taken as it is.
+    pub note: String,
+}
+
+/// What becomes of an entry. Paths are within the configuration directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryPlan {
+    /// A file with this text.
+    Write(PathBuf, String),
+    /// A copy of this directory.
+    Copy(PathBuf, PathBuf),
+    /// Lines of `permissions.rules`.
+    Rules(Vec<String>),
+    /// It is used where it is.
+    Used,
+    /// Not possible.
+    Left,
+}
+
+/// Everything that these agents were set up with. Files that cannot be read are entries that say so.
+pub fn read_setups(agents: &[ForeignAgent], dirs: &ProgramDirs, workspace: &std::path::Path) -> Vec<ImportEntry> {
+    let mut all = Vec::new();
+    for agent in agents {
+        let mut home = ForeignHome::new(*agent, &dirs.home, workspace);
+        match agent {
+            ForeignAgent::Claude => claude::read_claude(&mut home),
+            ForeignAgent::Codex => codex::read_codex(&mut home),
+            ForeignAgent::Gemini => others::read_gemini(&mut home),
+            ForeignAgent::Opencode => others::read_opencode(&mut home),
+            ForeignAgent::Crush => others::read_crush(&mut home),
+            ForeignAgent::Goose => others::read_goose(&mut home),
+            ForeignAgent::Aider => others::read_aider(&mut home),
+            ForeignAgent::McpJson => others::read_mcp_json(&mut home),
+        }
+        all.extend(home.entries);
+    }
+    settle::drop_repeated(&mut all);
+    all
+}

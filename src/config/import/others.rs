@@ -1,0 +1,167 @@
+//! Gemini CLI, opencode, crush, goose, aider, and `.mcp.json` files.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::EntryPlan;
+use super::home::{ForeignHome, parse_commented, parse_toml, parse_yaml};
+use super::parts::{
+    clean_name, entries, list_texts, quote, take_agents, take_commands, take_model, take_server, take_servers,
+};
+
+/// What is said of settings that choose a model.
+const MODEL: &str = "name a model with -m, or in models/default.yaml";
+const APPROVAL: &str = "--approve, or rules in agent.yaml";
+
+pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
+    home.take_instructions(".gemini/GEMINI.md");
+    home.take_skills(".gemini/skills");
+    for (name, path) in home.list(".gemini/commands", ".toml") {
+        let Some(text) = home.read_path(&path) else { continue };
+        match parse_toml(&text) {
+            Ok(command) if command["prompt"].is_string() => {
+                let prompt = command["prompt"].as_str().unwrap_or_default();
+                let mut notes = Vec::new();
+                if prompt.contains("!{") {
+                    notes.push("commands in its text do not run");
+                }
+                let prompt = prompt.replace("{{args}}", "$ARGUMENTS");
+                let head = command["description"]
+                    .as_str()
+                    .map(|about| format!("---\ndescription: {}\n---\n", quote(about)));
+                let to = Path::new("commands").join(format!("{}.md", clean_name(&name)));
+                let text = format!("{}{}\n", head.unwrap_or_default(), prompt.trim());
+                home.add("command", name, EntryPlan::Write(to, text), notes.join("; "));
+            }
+            Ok(_) => home.leave("command", name, "it has no prompt"),
+            Err(why) => home.leave("command", name, why),
+        }
+    }
+    for (name, _) in home.list_dirs(".gemini/extensions") {
+        home.leave("extension", name, "extensions are not read");
+    }
+    let Some(settings) = home.read_object(".gemini/settings.json", parse_commented) else { return };
+    for (key, value) in &settings {
+        match key.as_str() {
+            "mcpServers" => take_servers(home, Some(value)),
+            "model" => home.leave("setting", key, MODEL),
+            "tools" | "security" => home.leave("setting", key, APPROVAL),
+            key => home.leave_unknown(key),
+        }
+    }
+}
+
+pub(super) fn read_opencode(home: &mut ForeignHome<'_>) {
+    const DIR: &str = ".config/opencode";
+    home.take_instructions(".config/opencode/AGENTS.md");
+    for folder in ["skill", "skills"] {
+        home.take_skills(&format!("{DIR}/{folder}"));
+    }
+    for folder in ["command", "commands"] {
+        take_commands(home, &format!("{DIR}/{folder}"));
+    }
+    for folder in ["agent", "agents"] {
+        take_agents(home, &format!("{DIR}/{folder}"));
+    }
+    for file in ["opencode.json", "opencode.jsonc"] {
+        let Some(settings) = home.read_object(&format!("{DIR}/{file}"), parse_commented) else { continue };
+        for (key, value) in &settings {
+            match key.as_str() {
+                "$schema" => {}
+                "mcp" => take_servers(home, Some(value)),
+                "provider" => take_providers(home, value, "options", "baseURL", "apiKey"),
+                "model" | "small_model" => home.leave("setting", key, MODEL),
+                "permission" => home.leave("setting", key, APPROVAL),
+                key => home.leave_unknown(key),
+            }
+        }
+    }
+}
+
+pub(super) fn read_crush(home: &mut ForeignHome<'_>) {
+    let Some(settings) = home.read_object(".config/crush/crush.json", parse_commented) else { return };
+    for (key, value) in &settings {
+        match key.as_str() {
+            "$schema" => {}
+            "mcp" => take_servers(home, Some(value)),
+            "providers" => take_providers(home, value, "", "base_url", "api_key"),
+            "models" => home.leave("setting", key, MODEL),
+            "permissions" => home.leave("setting", key, APPROVAL),
+            key => home.leave_unknown(key),
+        }
+    }
+}
+
+/// Endpoints with lists of models. `inner` is the key below which a provider has its address and its key.
+fn take_providers(home: &mut ForeignHome<'_>, providers: &Value, inner: &str, url: &str, key: &str) {
+    for (name, provider) in entries(providers) {
+        let options = if inner.is_empty() { provider } else { &provider[inner] };
+        let Some(base_url) = options[url].as_str() else {
+            home.leave("model", name, "it has no address: -m PROVIDER/ID uses a known provider");
+            continue;
+        };
+        let listed = provider["models"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+        let named = entries(&provider["models"]).map(|(id, _)| id.as_str());
+        let models: Vec<&str> = listed.chain(named).collect();
+        if models.is_empty() {
+            home.leave("model", name, format!("no model of {base_url} is named"));
+        }
+        for model in models {
+            take_model(home, &format!("{name}-{model}"), base_url, options[key].as_str(), model);
+        }
+    }
+}
+
+pub(super) fn read_goose(home: &mut ForeignHome<'_>) {
+    home.take_instructions(".config/goose/.goosehints");
+    let Some(settings) = home.read_object(".config/goose/config.yaml", parse_yaml) else { return };
+    for (key, value) in &settings {
+        match key.as_str() {
+            "extensions" => {
+                for (name, extension) in entries(value) {
+                    match extension["type"].as_str() {
+                        Some("builtin" | "platform") => home.leave("server", name, "it is a part of goose"),
+                        _ => take_server(home, name, extension),
+                    }
+                }
+            }
+            "GOOSE_MODEL" | "GOOSE_PROVIDER" => home.leave("setting", key, MODEL),
+            "GOOSE_MODE" => home.leave("setting", key, APPROVAL),
+            key => home.leave_unknown(key),
+        }
+    }
+}
+
+pub(super) fn read_aider(home: &mut ForeignHome<'_>) {
+    let Some(settings) = home.read_object(".aider.conf.yml", parse_yaml) else { return };
+    let model = settings.get("model").and_then(Value::as_str);
+    for (key, value) in &settings {
+        match (key.as_str(), model) {
+            ("openai-api-base", Some(model)) if value.is_string() => {
+                let model = model.trim_start_matches("openai/");
+                take_model(home, "aider", value.as_str().unwrap_or_default(), None, model);
+            }
+            ("model" | "weak-model" | "editor-model" | "openai-api-base", _) => home.leave("setting", key, MODEL),
+            ("read", _) => {
+                for file in list_texts(value) {
+                    home.leave("instructions", file, "put what it says into AGENTS.md, or attach it with -f");
+                }
+            }
+            (key, _) if key.contains("api-key") => home.leave("key", key, "agent key set PROVIDER keeps a key"),
+            (key, _) => home.leave_unknown(key),
+        }
+    }
+}
+
+pub(super) fn read_mcp_json(home: &mut ForeignHome<'_>) {
+    let path = home.workspace.join(".mcp.json");
+    let Some(text) = home.read_path(&path) else { return };
+    match parse_commented(&text) {
+        Ok(servers) => {
+            take_servers(home, servers.get("mcpServers"));
+            take_servers(home, servers.get("servers"));
+        }
+        Err(why) => home.leave("file", path.display().to_string(), why),
+    }
+}

@@ -1,0 +1,84 @@
+//! `agent import`: takes over what a person set up for another agent. A table first, then what is new is written.
+
+use std::io::{self, BufRead, IsTerminal, Write as _};
+
+use crate::base::text::count_noun;
+use crate::config::{EntryPlan, EntryState, ForeignAgent, ImportEntry, read_setups, settle_entries, write_entry};
+
+use super::setup::CliSetup;
+use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_visible};
+
+pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_run: bool) -> CommandOutcome {
+    let workspace = setup.workspace()?;
+    let dirs = setup.env.dirs();
+    let agents = source.map_or(ForeignAgent::ALL.to_vec(), |agent| vec![agent]);
+    let found = read_setups(&agents, &dirs, workspace.root());
+    if found.is_empty() {
+        let of = source.map_or("another agent", ForeignAgent::word);
+        note_progress(&format!("Nothing of {of} was found in {}.", dirs.home.display()));
+        return Ok(exit::DONE);
+    }
+    let states = settle_entries(&found, &dirs.config);
+    let rows: Vec<_> = found.iter().zip(&states).map(|(entry, state)| write_row(entry, *state)).collect();
+    print_table(&rows)?;
+    let new: Vec<&ImportEntry> = found
+        .iter()
+        .zip(&states)
+        .filter(|(_, state)| **state == EntryState::New)
+        .map(|(entry, _)| entry)
+        .collect();
+    let count = count_noun(new.len() as u64, "entry is", "entries are");
+    if dry_run {
+        for entry in new {
+            if let EntryPlan::Write(to, text) = &entry.plan {
+                print_visible(&format!("\n# {}\n{}\n", to.display(), text.trim_end()))?;
+            }
+        }
+        note_progress(&format!("{count} new. Nothing was written."));
+        return Ok(exit::DONE);
+    }
+    if new.is_empty() {
+        note_progress("Nothing is new.");
+        return Ok(exit::DONE);
+    }
+    if !is_wanted(&format!("{count} new. Write them to {}?", dirs.config.display()))? {
+        note_progress("Nothing was written.");
+        return Ok(exit::DONE);
+    }
+    let failed = |why| CommandFailure::word(exit::FAILED, why);
+    for entry in &new {
+        write_entry(entry, &new, &dirs.config).map_err(failed)?;
+    }
+    note_progress(&format!("{count} in {} now; `agent config check` reads them.", dirs.config.display()));
+    Ok(exit::DONE)
+}
+
+fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
+    let fate = match (&entry.plan, state) {
+        (EntryPlan::Left, _) => "not possible",
+        (EntryPlan::Used, _) => "used",
+        (_, EntryState::Same) => "there already",
+        (_, EntryState::Differs) => "yours stays",
+        _ if entry.note.is_empty() => "taken",
+        _ => "rewritten",
+    };
+    let note = match (&entry.plan, state) {
+        (EntryPlan::Rules(lines), EntryState::Differs) => {
+            format!("add to agent.yaml: {{ {} }}", lines.join(" }, { "))
+        }
+        (EntryPlan::Write(to, _), EntryState::Differs) => format!("{} is another one", to.display()),
+        _ => entry.note.clone(),
+    };
+    [entry.agent.word().to_owned(), entry.kind.to_owned(), entry.name.clone(), fate.to_owned(), note]
+}
+
+/// Asks on a terminal; elsewhere the command is the answer.
+fn is_wanted(question: &str) -> io::Result<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(true);
+    }
+    write!(io::stderr(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

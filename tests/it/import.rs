@@ -1,0 +1,179 @@
+//! `agent import`: what a person set up for another agent, in the words of this one.
+
+use std::fs;
+use std::sync::Arc;
+
+use crate::output::Output;
+use crate::run::{Place, Run};
+use crate::undo_files::read_tree;
+
+/// A file in the home of the test.
+fn put(place: &Place, path: &str, text: &str) {
+    let path = place.home().join(path);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    fs::write(path, text).expect("written");
+}
+
+fn import(place: &Arc<Place>, words: &[&str]) -> Output {
+    Run::at(place).arg("import").args(words.to_vec()).run().success()
+}
+
+/// The rows of the table: the agent, the kind and the name, and what becomes of it.
+fn rows(text: &str) -> Vec<(String, String)> {
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        (cells[..3].join(" "), cells[3].to_owned())
+    };
+    text.lines().take_while(|line| !line.is_empty()).map(row).collect()
+}
+
+/// The home of somebody who tried five agents.
+fn settle_home() -> Arc<Place> {
+    let place = Place::new();
+    put(&place, ".claude/CLAUDE.md", "Answer in German.\n");
+    put(
+        &place,
+        ".claude/commands/git/commit.md",
+        "---\ndescription: Commits\nallowed-tools: Bash\n---\nCommit $ARGUMENTS\n",
+    );
+    put(
+        &place,
+        ".claude/agents/rev.md",
+        "---\nname: rev\ndescription: \"Use: reviews\"\ntools: Read, Grep, NotebookEdit\n---\nYou review {{ code }}.\n",
+    );
+    put(&place, ".claude/skills/one/SKILL.md", "---\nname: one\ndescription: One.\n---\nx\n");
+    put(
+        &place,
+        ".claude/settings.json",
+        r#"{ // with a comment
+        "permissions": { "allow": ["Bash(npm run test:*)", "mcp__git", "WebFetch(domain:a.example)"], "deny": ["Read(./.env)"] },
+        "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true", "timeout": 5 },
+                                                                  { "type": "prompt", "prompt": "x" }] }],
+                   "Notification": [{ "hooks": [{ "type": "command", "command": "x" }] }] },
+        "statusLine": {},
+        }"#,
+    );
+    put(
+        &place,
+        ".claude.json",
+        r#"{"mcpServers": {"git": {"command": "uvx", "args": ["git"], "cwd": "/x", "env": {"GIT_TOKEN": "plain-secret", "L": "${L:-info}"}}}}"#,
+    );
+    put(
+        &place,
+        ".codex/config.toml",
+        "model = \"m\"\n[mcp_servers.docs]\nurl = \"https://d.example/mcp\"\nbearer_token_env_var = \"DOCS\"\n[model_providers.local]\nbase_url = \"http://localhost:8000/v1\"\nenv_key = \"LOCAL_KEY\"\n",
+    );
+    put(&place, ".codex/skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\nx\n");
+    put(
+        &place,
+        ".gemini/commands/explain.toml",
+        "description = \"Explains\"\nprompt = \"\"\"Explain {{args}}.\"\"\"\n",
+    );
+    put(&place, ".gemini/settings.json", "{\"broken\": ");
+    put(
+        &place,
+        ".config/opencode/opencode.json",
+        r#"{"provider": {"my": {"options": {"baseURL": "http://m/v1", "apiKey": "plain-secret"}, "models": {"q-1": {}}}}}"#,
+    );
+    put(
+        &place,
+        ".config/goose/config.yaml",
+        "extensions:\n  mem: {type: stdio, cmd: npx, args: [mem], envs: {K: v}}\n",
+    );
+    place
+}
+
+#[test]
+fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new() {
+    let place = settle_home();
+    let before = read_tree(&place.home());
+    let shown = import(&place, &["--dry-run"]).stderr_has("14 entries are new. Nothing was written.");
+    assert!(read_tree(&place.home()) == before, "a dry run writes nothing");
+    let expected = [
+        ("claude instructions ~/.claude/CLAUDE.md", "taken"),
+        ("claude skill one", "used"),
+        ("claude command git-commit", "rewritten"),
+        ("claude agent rev", "rewritten"),
+        ("claude server git", "rewritten"),
+        ("claude rule allow Bash(npm run test:*)", "taken"),
+        ("claude rule allow mcp__git", "taken"),
+        ("claude rule allow WebFetch(domain:a.example)", "not possible"),
+        ("claude rule deny Read(./.env)", "taken"),
+        ("claude hook claude-pretooluse-1", "rewritten"),
+        ("claude hook PreToolUse 2", "not possible"),
+        ("claude hook Notification 1", "not possible"),
+        ("claude setting statusLine", "not possible"),
+        ("codex skill two", "taken"),
+        ("codex server docs", "taken"),
+        ("codex setting model", "not possible"),
+        ("codex model local", "taken"),
+        ("gemini command explain", "taken"),
+        ("gemini file ~/.gemini/settings.json", "not possible"),
+        ("opencode model my-q-1", "rewritten"),
+        ("goose server mem", "taken"),
+    ];
+    let found = rows(&shown.stdout);
+    let mut sorted: Vec<(&str, &str)> = found.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let mut wanted = expected.to_vec();
+    sorted.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(sorted, wanted);
+    assert!(
+        shown.stdout.contains("its GIT_TOKEN is not copied: set GIT_TOKEN; without `cwd`"),
+        "{}",
+        shown.stdout
+    );
+    import(&place, &[]).stderr_has("14 entries are in ");
+    // What is theirs is as it was, what is written is read, and no secret is in it.
+    let after = read_tree(&place.home());
+    assert!(before.iter().all(|(path, content)| after.get(path) == Some(content)));
+    let own = place.home().join(".config/agent");
+    let written = after.iter().filter(|(path, _)| path.starts_with(&own));
+    assert!(
+        written
+            .map(|(_, (_, content))| String::from_utf8_lossy(content))
+            .all(|text| !text.contains("plain-secret"))
+    );
+    Run::at(&place).args(["config", "check"]).run().success();
+    let rules = fs::read_to_string(own.join("agent.yaml")).expect("written");
+    assert!(rules.contains(r#"{ allow: run_command, command: ["npm", "run", "test", "*"] }"#), "{rules}");
+    let again = import(&place, &[]).stderr_has("Nothing is new.");
+    assert!(rows(&again.stdout).iter().all(|(_, fate)| !matches!(fate.as_str(), "taken" | "rewritten")));
+    assert!(read_tree(&own).iter().all(|(path, content)| after.get(path) == Some(content)), "nothing was written");
+}
+
+#[test]
+fn what_a_person_has_here_already_stays() {
+    let place = settle_home();
+    put(&place, ".config/agent/mcp/git.yaml", "command: [mine]\n");
+    put(&place, ".config/agent/agent.yaml", "permissions:\n  rules: []\n");
+    let done = import(&place, &["claude"]);
+    assert!(
+        done.stdout.contains("yours stays") && done.stdout.contains("mcp/git.yaml is another one"),
+        "{}",
+        done.stdout
+    );
+    assert!(done.stdout.contains("add to agent.yaml: { deny: \"*\", path: \".env\" }"), "{}", done.stdout);
+    let kept = |path: &str| fs::read_to_string(place.home().join(path)).expect("there");
+    assert_eq!(kept(".config/agent/mcp/git.yaml"), "command: [mine]\n");
+    assert_eq!(kept(".config/agent/agent.yaml"), "permissions:\n  rules: []\n");
+    assert!(!place.home().join(".config/agent/skills").exists(), "only of that agent");
+}
+
+#[test]
+fn without_another_agent_there_is_nothing_to_import() {
+    let place = Place::new();
+    import(&place, &[]).stderr_has("Nothing of another agent was found").stdout_is("");
+    import(&place, &["aider"]).stderr_has("Nothing of aider was found");
+    Run::at(&place).args(["import", "vim"]).run().exits(2).stderr_has("claude, codex, gemini");
+}
+
+#[test]
+fn instructions_of_a_person_stand_before_those_of_the_project() {
+    let place = Place::new();
+    put(&place, ".config/agent/AGENTS.md", "Answer in German.\n");
+    fs::write(place.workspace().join("AGENTS.md"), "Use tabs.\n").expect("written");
+    let shown = Run::at(&place).args(["run", "--dry-run", "-m", "demo", "hello"]).run().success().stdout;
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+    assert!(at("Answer in German.") < at("Use tabs."));
+}
