@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::folders::COMMANDS;
+use super::folders::{COMMANDS, PLUGIN_LOCK, PLUGINS};
 use super::manifest::{Manifest, show_path};
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
@@ -278,7 +278,7 @@ enum LayerEntry {
 }
 
 fn classify_dir(path: &str) -> LayerEntry {
-    const OTHERS: [&str; 3] = ["prompts", "skills", COMMANDS];
+    const OTHERS: [&str; 4] = ["prompts", "skills", COMMANDS, PLUGINS];
     let folders = || SubjectKind::NAMED.into_iter().map(SubjectKind::folder);
     if folders().any(|folder| folder == path || folder.starts_with(&format!("{path}/"))) {
         return LayerEntry::Open;
@@ -292,7 +292,12 @@ fn classify_dir(path: &str) -> LayerEntry {
 fn classify_path(path: &str) -> LayerEntry {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let text_for_people = ["md", "txt", "bak", "orig", "swp"].iter().any(|end| file.ends_with(&format!(".{end}")));
-    if file.starts_with(['.', '_']) || file.ends_with('~') || file.starts_with("LICENSE") || text_for_people {
+    if path == PLUGIN_LOCK
+        || file.starts_with(['.', '_'])
+        || file.ends_with('~')
+        || file.starts_with("LICENSE")
+        || text_for_people
+    {
         return LayerEntry::Other;
     }
     let (stem, whole_template) = match (file.strip_suffix(".yaml"), file.strip_suffix(".yaml.j2")) {

@@ -75,7 +75,10 @@ pub use env::Env;
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
 pub use hook::{HookConfig, HookEvent, HookSpeech};
-pub use import::{EntryPlan, EntryState, ForeignAgent, ImportEntry, read_setups, settle_entries, write_entry};
+pub use import::{
+    EntryPlan, EntryState, ForeignAgent, ForeignPlugin, ImportEntry, PluginLock, plugin_root, read_plugin,
+    read_setups, settle_entries, write_entry,
+};
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;

@@ -92,6 +92,7 @@ mod sessions;
 mod kept_sessions;
 mod undo;
 mod import;
+mod plugins;
 mod recording;
 mod trial;
 mod undo_files;

@@ -114,8 +114,12 @@ pub(super) fn sandbox_with(
     agent: &AgentConfig,
     workspace: &Workspace,
     dir: &Path,
+    has_network: bool,
 ) -> Option<Sandbox> {
     let mut plan = plan_boundary(config, agent, workspace);
+    if has_network {
+        plan.network = Network::Open;
+    }
     plan.write.push(dir.to_path_buf());
     is_on(agent).then(|| Sandbox::new(plan))
 }

@@ -1,14 +1,20 @@
 //! git, as the program itself runs it: in the sandbox, and so that nothing from a repository runs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::text;
+use crate::config::Config;
+use crate::files::private::make_private_dir;
+use crate::files::workspace::Workspace;
+use crate::safety::Nobody;
 use crate::safety::process::{self, ChildPatience, Exit, Launch};
 use crate::safety::sandbox::{Sandbox, SandboxProfile};
 
 use super::boundary;
 use super::ground::AgentInputs;
+use super::{RunOptions, SetupError};
 
 /// The time limit of one git command.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -28,10 +34,19 @@ pub(super) struct Git {
 impl Git {
     /// The git of a worktree in `dir`.
     pub fn open(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
+        Self::open_in(ground, dir, false)
+    }
+
+    /// The git of a clone in `dir`, which may ask other hosts.
+    fn open_to_network(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
+        Self::open_in(ground, dir, true)
+    }
+
+    fn open_in(ground: &AgentInputs, dir: &Path, has_network: bool) -> Result<Self, String> {
         let settings = ground.settings().map_err(|error| error.message)?;
         let (config, workspace) = (&ground.config, &ground.workspace);
         Ok(Self {
-            sandbox: boundary::sandbox_with(config, settings, workspace, dir),
+            sandbox: boundary::sandbox_with(config, settings, workspace, dir, has_network),
             env: config.env.for_commands(&settings.sandbox.env, workspace),
             workspace: workspace.root().to_path_buf(),
         })
@@ -83,4 +98,29 @@ impl Git {
         let said = text::one_line(said.trim(), 300);
         Err(if said.is_empty() { format!("git ended with {:?}", ended.exit) } else { said })
     }
+}
+
+/// Clones a repository, at a revision if one is named, to a directory that goes with the first part of the result.
+///
+/// # Errors
+/// What git says.
+pub async fn clone_repository(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    address: &str,
+    revision: Option<&str>,
+) -> Result<(tempfile::TempDir, PathBuf), SetupError> {
+    let all = config.dirs.cache.join("clones");
+    let made = make_private_dir(&all).and_then(|()| tempfile::tempdir_in(&all));
+    let place = made.map_err(SetupError::from_failure)?;
+    let ground = AgentInputs::new(config, workspace, &RunOptions::default(), Arc::new(Nobody));
+    let git = Git::open_to_network(&ground, place.path()).map_err(SetupError::usage)?;
+    let dir = place.path().join("repository");
+    let to = dir.to_string_lossy().into_owned();
+    let failed = |why: String| SetupError::usage(format!("{address}: {why}"));
+    git.run_in(place.path(), &["clone", "--quiet", "--", address, &to]).await.map_err(failed)?;
+    if let Some(revision) = revision {
+        git.run_in(&dir, &["checkout", "--quiet", "--detach", revision, "--"]).await.map_err(failed)?;
+    }
+    Ok((place, dir))
 }

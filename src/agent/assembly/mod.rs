@@ -54,6 +54,7 @@ pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};
 pub use flow_choice::FlowChoice;
+pub use git::clone_repository;
 use ground::{AgentInputs, SharedServices};
 pub use map::{MapOutcome, MapRunner, MapTask, TaskIsolation};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::EntryPlan;
 use super::home::{ForeignHome, parse_commented};
-use super::parts::{clean_name, entries, quote, take_agents, take_commands, take_servers};
+use super::parts::{entries, quote, take_agents, take_commands, take_servers};
 use crate::config::peer_tools::find_own_tool;
 
 /// The longest time limit of a hook, in seconds.
@@ -143,7 +143,7 @@ fn translate_command(spec: &str) -> Result<String, String> {
     if words.is_empty() { Err("it names no command".to_owned()) } else { Ok(words.join(", ")) }
 }
 
-fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
+pub(super) fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
     for (event, groups) in entries(hooks) {
         let own = EVENTS.iter().find(|(theirs, _)| theirs == event).map(|(_, own)| *own);
         let mut number = 0;
@@ -151,8 +151,9 @@ fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
             let matcher = group["matcher"].as_str().unwrap_or_default();
             for hook in group["hooks"].as_array().into_iter().flatten() {
                 number += 1;
-                let name = clean_name(&format!("claude-{}-{number}", event.to_lowercase()));
-                match write_hook(event, own, matcher, hook) {
+                let of = if home.plugin_root.is_some() { "" } else { "claude-" };
+                let name = home.name_file(&format!("{of}{}-{number}", event.to_lowercase()));
+                match write_hook(home, own.ok_or(event), matcher, hook) {
                     Ok(text) => {
                         let to = Path::new("hooks").join(format!("{name}.yaml"));
                         home.add("hook", name, EntryPlan::Write(to, text), "it runs inside the walls of commands");
@@ -164,8 +165,14 @@ fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
     }
 }
 
-fn write_hook(event: &str, own: Option<&str>, matcher: &str, hook: &Value) -> Result<String, String> {
-    let own = own.ok_or_else(|| format!("there is no event {event} here"))?;
+/// The file of a hook; `own` is our name of its event, or theirs that has none.
+fn write_hook(
+    home: &ForeignHome<'_>,
+    own: Result<&str, &String>,
+    matcher: &str,
+    hook: &Value,
+) -> Result<String, String> {
+    let own = own.map_err(|event| format!("there is no event {event} here"))?;
     if let Some(kind) = hook["type"].as_str().filter(|kind| *kind != "command") {
         return Err(format!("hooks of the type {kind} are not run"));
     }
@@ -173,7 +180,11 @@ fn write_hook(event: &str, own: Option<&str>, matcher: &str, hook: &Value) -> Re
         return Err("a hook that runs on by itself is not run".to_owned());
     }
     let command = hook["command"].as_str().ok_or("it has no command")?;
-    let mut out = format!("on: {own}\ncommand: [sh, -c, {}]\nspeaks: claude\n", quote(command));
+    let program = match &home.plugin_root {
+        Some(root) => format!("env, {}, sh", quote(&format!("CLAUDE_PLUGIN_ROOT={}", root.display()))),
+        None => "sh".to_owned(),
+    };
+    let mut out = format!("on: {own}\ncommand: [{program}, -c, {}]\nspeaks: claude\n", quote(command));
     let is_of_tool = matches!(own, "before_tool" | "after_tool" | "permission");
     if is_of_tool && !matches!(matcher, "" | "*" | ".*") {
         let names = matcher.split('|').map(|name| name.trim().trim_end_matches(".*"));

@@ -13,12 +13,30 @@ pub(super) struct ForeignHome<'a> {
     pub agent: ForeignAgent,
     home: &'a Path,
     pub workspace: &'a Path,
+    /// Stands before the names of files that are written.
+    pub prefix: String,
+    /// Where the scripts of a plugin will be.
+    pub plugin_root: Option<PathBuf>,
     pub entries: Vec<ImportEntry>,
 }
 
 impl<'a> ForeignHome<'a> {
     pub fn new(agent: ForeignAgent, home: &'a Path, workspace: &'a Path) -> Self {
-        Self { agent, home, workspace, entries: Vec::new() }
+        Self { agent, home, workspace, prefix: String::new(), plugin_root: None, entries: Vec::new() }
+    }
+
+    /// The name of the file for a thing of theirs.
+    pub fn name_file(&self, name: &str) -> String {
+        let name = clean_name(name);
+        if name.starts_with(&self.prefix) { name } else { format!("{}{name}", self.prefix) }
+    }
+
+    /// A text in which the variables of a plugin have their values.
+    pub fn fill_root(&self, text: &str) -> String {
+        match &self.plugin_root {
+            Some(root) => text.replace("${CLAUDE_PLUGIN_ROOT}", &root.to_string_lossy()),
+            None => text.to_owned(),
+        }
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -109,6 +127,13 @@ impl<'a> ForeignHome<'a> {
             }
         }
     }
+}
+
+/// A name as files of the configuration may have it.
+pub(super) fn clean_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+    let name: String = name.chars().map(plain).collect();
+    name.trim_matches('-').to_owned()
 }
 
 /// Files below a directory, two levels deep; a directory's name stands before a dash.

@@ -4,8 +4,10 @@
 mod claude;
 mod codex;
 mod home;
+mod installed;
 mod others;
 mod parts;
+mod plugin;
 mod settle;
 
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ use super::env::ProgramDirs;
 
 use home::ForeignHome;
 
+pub use installed::{PluginLock, plugin_root};
+pub use plugin::{ForeignPlugin, read_plugin};
 pub use settle::{EntryState, settle_entries, write_entry};
 
 /// An agent whose setup can be taken over.

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::EntryPlan;
-use super::home::{ForeignHome, parse_commented, parse_toml, parse_yaml};
+use super::home::{ForeignHome, clean_name, parse_commented, parse_toml, parse_yaml};
 use super::parts::{
-    clean_name, entries, list_texts, quote, take_agents, take_commands, take_model, take_server, take_servers,
+    entries, list_texts, quote, take_agents, take_commands, take_model, take_server, take_servers,
 };
 
 /// What is said of settings that choose a model.

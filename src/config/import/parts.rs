@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::EntryPlan;
-use super::home::ForeignHome;
+use super::home::{ForeignHome, clean_name, parse_yaml};
 use crate::base::frontmatter;
 use crate::base::secrets::looks_secret;
 use crate::config::peer_tools::find_own_tool;
@@ -14,13 +14,6 @@ use crate::config::peer_tools::find_own_tool;
 /// A text as YAML reads it back, whatever is in it: JSON is YAML.
 pub(super) fn quote(text: &str) -> String {
     Value::from(text).to_string()
-}
-
-/// A name as files of the configuration may have it.
-pub(super) fn clean_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
-    let name: String = name.chars().map(plain).collect();
-    name.trim_matches('-').to_owned()
 }
 
 /// A value of an environment or a header: `${NAME}` becomes the variable of ours; what looks like a secret is left out,
@@ -90,7 +83,7 @@ pub(super) fn take_server(home: &mut ForeignHome<'_>, name: &str, server: &Value
         (None, true) => return home.leave("server", name, "it names neither a command nor an address"),
         (_, false) => {
             let words: Vec<String> =
-                line.iter().map(|word| quote(&translate_value("", word, &mut notes))).collect();
+                line.iter().map(|word| quote(&translate_value("", &home.fill_root(word), &mut notes))).collect();
             let _ = writeln!(out, "command: [{}]", words.join(", "));
         }
         (Some(url), true) => drop(writeln!(out, "url: {}", quote(&translate_value("", url, &mut notes)))),
@@ -127,7 +120,7 @@ pub(super) fn take_server(home: &mut ForeignHome<'_>, name: &str, server: &Value
     if is_off {
         out += "enabled: false\n";
     }
-    let name = clean_name(name);
+    let name = home.name_file(name);
     let to = Path::new("mcp").join(format!("{name}.yaml"));
     home.add("server", name, EntryPlan::Write(to, out), notes.join("; "));
 }
@@ -151,7 +144,7 @@ pub(super) fn take_servers(home: &mut ForeignHome<'_>, servers: Option<&Value>) 
 pub(super) fn take_commands(home: &mut ForeignHome<'_>, below: &str) {
     for (name, path) in home.list(below, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
-        let to = Path::new("commands").join(format!("{}.md", clean_name(&name)));
+        let to = Path::new("commands").join(format!("{}.md", home.name_file(&name)));
         let Ok((head, body)) = split_head(&text) else {
             home.leave("command", name, "its head cannot be read");
             continue;
@@ -164,6 +157,7 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, below: &str) {
                 key => notes.push(format!("without `{key}`")),
             }
         }
+        let body = home.fill_root(&body);
         if body.contains("!`") {
             notes.push("commands in its text do not run".to_owned());
         }
@@ -198,7 +192,7 @@ pub(super) fn take_agents(home: &mut ForeignHome<'_>, below: &str) {
             body
         };
         let _ = writeln!(out, "system_prompt: {}", quote(body.trim()));
-        let name = clean_name(&name);
+        let name = home.name_file(&name);
         let to = Path::new("agents").join(format!("{name}.yaml"));
         home.add("agent", name, EntryPlan::Write(to, out), notes.join("; "));
     }
@@ -228,13 +222,21 @@ fn split_head(text: &str) -> Result<(Map<String, Value>, String), String> {
     let parts = frontmatter::split_head(text).map_err(|error| error.to_string())?;
     let head = match parts.head {
         None => Map::new(),
-        Some(head) => match super::home::parse_yaml(head)? {
-            Value::Object(head) => head,
-            Value::Null => Map::new(),
-            _ => return Err("it is no mapping".to_owned()),
+        Some(head) => match parse_yaml(head) {
+            Ok(Value::Object(head)) => head,
+            Ok(Value::Null) => Map::new(),
+            // Others read texts with colons as they stand.
+            _ => head.lines().filter_map(read_plain_line).collect(),
         },
     };
     Ok((head, parts.body.to_owned()))
+}
+
+/// A line `key: value` whose value is taken as it stands.
+fn read_plain_line(line: &str) -> Option<(String, Value)> {
+    let (key, value) = line.split_once(':')?;
+    let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    is_key.then(|| (key.to_owned(), value.trim().into()))
 }
 
 /// A model at an endpoint.

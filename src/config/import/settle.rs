@@ -102,7 +102,7 @@ pub fn write_entry(entry: &ImportEntry, all: &[&ImportEntry], dir: &Path) -> Res
     }
 }
 
-fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
     let from = from.canonicalize()?;
     let (Some(above), Some(name), Some(parent), Some(new)) =
         (from.parent(), from.file_name(), to.parent(), to.file_name())

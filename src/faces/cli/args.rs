@@ -31,7 +31,7 @@ pub use review::{ReviewArgs, ReviewFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand};
 pub use session::{SessionCommand, UndoPart};
 pub use subcommands::{
-    CallArgs, ConfigCommand, KeyAction, ModelCommand, PromptCommand, SkillCommand, ToolCommand,
+    CallArgs, ConfigCommand, KeyAction, ModelCommand, PluginCommand, PromptCommand, SkillCommand, ToolCommand,
 };
 pub use turn::{RecordingArgs, TurnArgs};
 pub use usage::UsageError;
@@ -128,6 +128,9 @@ pub enum CliCommand {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Add plugins of Claude Code and codex, and keep them
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// Inspect the configuration
     #[command(subcommand)]
     Config(ConfigCommand),

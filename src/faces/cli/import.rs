@@ -53,7 +53,7 @@ pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_r
     Ok(exit::DONE)
 }
 
-fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
+pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
     let fate = match (&entry.plan, state) {
         (EntryPlan::Left, _) => "not possible",
         (EntryPlan::Used, _) => "used",
@@ -73,7 +73,7 @@ fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
 }
 
 /// Asks on a terminal; elsewhere the command is the answer.
-fn is_wanted(question: &str) -> io::Result<bool> {
+pub(super) fn is_wanted(question: &str) -> io::Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(true);
     }

@@ -15,6 +15,7 @@ mod key;
 mod map;
 mod mcp;
 mod model;
+mod plugin;
 mod prompt;
 mod review;
 mod run;
@@ -83,6 +84,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Run(args) => run::run_once(setup, args),
         CliCommand::Map(args) => map::run_map(setup, args),
         CliCommand::Review(args) => review::run_review(&setup, args),
+        CliCommand::Plugin(command) => plugin::run_plugin(&setup, command),
         CliCommand::Import { source, dry_run } => import::import_setup(&setup, source, dry_run),
         CliCommand::Init { dir, prompts, skills, examples, all } => {
             let skills = match skills {

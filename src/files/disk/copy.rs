@@ -39,12 +39,14 @@ impl CopyWatch for WholeCopy {
 /// # Errors
 /// It cannot be written, or `watch` ends it.
 pub fn copy_tree(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, watch: &mut dyn CopyWatch) -> io::Result<()> {
-    copy_entry((from, name), (to, new), Path::new(name), MOST_LEVELS, watch)
+    copy_entry(from, name, to, new, Path::new(name), MOST_LEVELS, watch)
 }
 
 fn copy_entry(
-    (from, name): (&Dir, &OsStr),
-    (to, new): (&Dir, &OsStr),
+    from: &Dir,
+    name: &OsStr,
+    to: &Dir,
+    new: &OsStr,
     path: &Path,
     levels: usize,
     watch: &mut dyn CopyWatch,
@@ -74,7 +76,7 @@ fn copy_entry(
             match inner.entries() {
                 Ok(entries) => entries.iter().try_for_each(|entry| {
                     let below = path.join(&entry.name);
-                    copy_entry((&inner, &entry.name), (&made, &entry.name), &below, levels, watch)
+                    copy_entry(&inner, &entry.name, &made, &entry.name, &below, levels, watch)
                 })?,
                 Err(error) => watch.miss(path, error)?,
             }

@@ -23,6 +23,8 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/agent/assembly/wall_memory.rs", 3, KERNEL),
     ("src/agent/assembly/task/worktree.rs", 1, "the directory of all worktrees, which commands cannot write"),
     ("src/config/import/home.rs", 2, "the settings of other agents in the home, which a person wrote"),
+    ("src/config/import/installed.rs", 4, SETTINGS),
+    ("src/config/import/plugin.rs", 1, NAMED),
     ("src/config/import/settle.rs", 2, SETTINGS),
     ("src/config/init.rs", 1, NAMED),
     ("src/config/layer.rs", 1, SETTINGS),

@@ -1,4 +1,4 @@
-//! The subcommands of `agent config`, `prompt`, `skill`, `model` and `tool`.
+//! The subcommands of `agent config`, `plugin`, `prompt`, `skill`, `model` and `tool`.
 
 use std::path::PathBuf;
 
@@ -27,6 +27,35 @@ pub enum ConfigCommand {
         #[arg(value_name = "KIND")]
         kind: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// Show what a plugin brings, and install it
+    #[command(after_help = "Examples:\n  agent plugin add ~/plugins/hookify\n  agent plugin add \
+                      https://github.com/obra/superpowers@v5.0.0\n\nIts commands, agents, hooks and servers become files of \
+                      your configuration, whose names begin with that of the plugin; its skills keep their names. Hooks \
+                      run inside the walls of commands. Nothing is overwritten.")]
+    Add {
+        /// A directory, or the address of a git repository, and a revision of it
+        #[arg(value_name = "DIR|URL[@REVISION]")]
+        source: String,
+    },
+    /// List the plugins, with their versions and sources
+    List,
+    /// Show what changed at the sources of plugins, and take it over
+    Update {
+        /// The plugins [default: all]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        names: Vec<String>,
+    },
+    /// Remove a plugin; files that you changed stay
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Report what is not as it was installed; the exit code is 1 then
+    Check,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,169 @@
+//! Plugins in the layouts of Claude Code and codex: a directory with a manifest, and commands, agents, skills, hooks and
+//! servers beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::claude::take_hooks;
+use super::home::{ForeignHome, clean_name, parse_commented};
+use super::parts::{list_texts, take_agents, take_commands, take_servers};
+use super::{ForeignAgent, ImportEntry};
+
+/// The manifests, in the order in which they count.
+const MANIFESTS: [&str; 2] = [".claude-plugin/plugin.json", ".codex-plugin/plugin.json"];
+/// Keys that only describe.
+const DESCRIBING: [&str; 11] = [
+    "$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords",
+    "category", "interface",
+];
+/// Entries of a plugin that nothing here corresponds to.
+const UNKNOWN_PARTS: [&str; 6] = ["output-styles", "outputStyles", "themes", ".lsp.json", "monitors", ".app.json"];
+
+/// A plugin as its directory describes it.
+#[derive(Debug, Clone)]
+pub struct ForeignPlugin {
+    pub name: String,
+    /// Empty if it names none.
+    pub version: String,
+    pub description: String,
+    pub entries: Vec<ImportEntry>,
+}
+
+/// Reads a plugin in `dir`. What it brings names `root`, where it will be.
+///
+/// # Errors
+/// A sentence: it is no plugin, or its manifest cannot be read.
+pub fn read_plugin(dir: &Path, root: impl FnOnce(&str) -> PathBuf) -> Result<ForeignPlugin, String> {
+    let mut home = ForeignHome::new(ForeignAgent::Claude, dir, dir);
+    let found = MANIFESTS.iter().find(|path| dir.join(path).is_file());
+    let manifest = match found {
+        Some(path) => home.read_object(path, parse_commented).ok_or_else(|| {
+            let why = home.entries.first().map_or("it cannot be read", |entry| entry.note.as_str());
+            format!("{}: {why}", dir.join(path).display())
+        })?,
+        None if dir.join(".claude-plugin/marketplace.json").is_file() => return Err(list_marketplace(&mut home)),
+        None if ["skills", "commands", "agents", "hooks"].iter().any(|part| dir.join(part).is_dir()) => Map::new(),
+        None => return Err(format!("{} is no plugin: it has no {}", dir.display(), MANIFESTS[0])),
+    };
+    let text = |key: &str| manifest.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let folder = dir.file_name().unwrap_or_default().to_string_lossy();
+    let name =
+        clean_name(if text("name").is_empty() { &folder } else { manifest["name"].as_str().unwrap_or_default() });
+    if name.is_empty() {
+        return Err(format!("{}: its name has no letters", dir.display()));
+    }
+    home.prefix = format!("{name}-");
+    home.plugin_root = Some(root(&name));
+    take_parts(&mut home, &manifest);
+    super::settle::drop_repeated(&mut home.entries);
+    let (version, description) = (text("version"), text("description"));
+    Ok(ForeignPlugin { name, version, description, entries: home.entries })
+}
+
+fn take_parts(home: &mut ForeignHome<'_>, manifest: &Map<String, Value>) {
+    let paths = |key: &str, usual: &str| {
+        let own = manifest.get(key).map(list_texts).unwrap_or_default();
+        let own = own.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/').to_owned());
+        std::iter::once(usual.to_owned()).chain(own.filter(|path| path != usual)).collect::<Vec<_>>()
+    };
+    for path in paths("commands", "commands") {
+        take_commands(home, &path);
+    }
+    for path in paths("agents", "agents") {
+        take_agents(home, &path);
+    }
+    for path in paths("skills", "skills") {
+        home.take_skills(&path);
+    }
+    let inner = |key: &str| manifest.get(key).filter(|value| value.is_object()).cloned();
+    for path in paths("hooks", "hooks/hooks.json").iter().chain([&"hooks.json".to_owned()]) {
+        if let Some(hooks) = home.read_object(path, parse_commented) {
+            take_hooks(home, hooks.get("hooks").unwrap_or(&Value::Null));
+        }
+    }
+    if let Some(hooks) = inner("hooks") {
+        take_hooks(home, hooks.get("hooks").unwrap_or(&hooks));
+    }
+    for path in paths("mcpServers", ".mcp.json") {
+        if let Some(servers) = home.read_object(&path, parse_commented) {
+            let servers = Value::Object(servers);
+            take_servers(home, Some(servers.get("mcpServers").unwrap_or(&servers)));
+        }
+    }
+    take_servers(home, inner("mcpServers").as_ref());
+    let known = ["commands", "agents", "skills", "hooks", "mcpServers"];
+    for key in manifest.keys().filter(|key| !known.contains(&key.as_str()) && !DESCRIBING.contains(&key.as_str()))
+    {
+        home.leave_unknown(key);
+    }
+    for part in UNKNOWN_PARTS {
+        if home.path(part).exists() {
+            home.leave("part", part, "nothing here corresponds to it");
+        }
+    }
+}
+
+/// The sentence about a marketplace: its plugins that lie in it.
+fn list_marketplace(home: &mut ForeignHome<'_>) -> String {
+    let read = home.read_object(".claude-plugin/marketplace.json", parse_commented).unwrap_or_default();
+    let plugins = read.get("plugins").and_then(Value::as_array).cloned().unwrap_or_default();
+    let here: Vec<String> = plugins
+        .iter()
+        .filter_map(|plugin| plugin["source"].as_str())
+        .map(|path| home.path(path.trim_start_matches("./")))
+        .filter(|path| path.is_dir())
+        .map(|path| path.display().to_string())
+        .collect();
+    let dir = home.path("").display().to_string();
+    if here.is_empty() {
+        return format!("{dir} is a marketplace of {} plugins, none of which lies in it", plugins.len());
+    }
+    format!("{dir} is a marketplace; add one of its plugins: {}", here.join(", "))
+}
+
+/// Every file of a directory with its content's digest, by path, and links with their targets.
+///
+/// # Errors
+/// A sentence: a link leads out, it is too large, or it cannot be read.
+pub fn digest_tree(dir: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    let mut bytes = 0;
+    digest_into(dir, dir, &mut bytes, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+/// What a plugin may have, in bytes, and in files.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_FILES: usize = 10_000;
+
+fn digest_into(top: &Path, dir: &Path, bytes: &mut u64, found: &mut Vec<(String, String)>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+        let name = path.strip_prefix(top).unwrap_or(&path).to_string_lossy().into_owned();
+        if name == ".git" {
+            continue;
+        }
+        if kind.is_symlink() {
+            let target = fs::read_link(&path).map_err(failed)?;
+            return Err(format!("{name} is a link (to {}), and a plugin may have none", target.display()));
+        }
+        if kind.is_dir() {
+            digest_into(top, &path, bytes, found)?;
+            continue;
+        }
+        let length = entry.metadata().map_err(failed)?.len();
+        *bytes += length;
+        if *bytes > MOST_BYTES || found.len() >= MOST_FILES {
+            return Err(format!("it has more than {} MiB or {MOST_FILES} files", MOST_BYTES >> 20));
+        }
+        let content = crate::files::regular::read_bytes(&path, crate::files::regular::Links::Refuse, MOST_BYTES);
+        let content = content.map_err(|why| format!("{name} {why}"))?.unwrap_or_default();
+        found.push((name, crate::base::digest::hash_sha256([content.as_slice()])));
+    }
+    Ok(())
+}
