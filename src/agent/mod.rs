@@ -95,7 +95,7 @@ pub use run::{
     run_compression, run_input, unload_skill, unpin_items,
 };
 pub use toolbox::{Filter, ToolEntry, ToolTerms, Toolbox};
-pub use turn::{AnswerSchema, Steering, TurnEnd, TurnStop};
+pub use turn::{AnswerSchema, Steering, TurnEnd, TurnStop, end_session};
 pub use unfinished::UnfinishedWork;
 
 /// An agent: everything that a turn needs besides the conversation. It does not change while it answers.

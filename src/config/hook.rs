@@ -97,9 +97,18 @@ pub enum HookEvent {
     /// A person is about to be asked about a call.
     #[serde(alias = "PermissionRequest")]
     Permission,
+    /// The conversation is about to be compressed.
+    #[serde(alias = "PreCompact")]
+    BeforeCompress,
     /// The agent has answered.
     #[serde(alias = "Stop")]
     Stop,
+    /// A person leaves a conversation, or a run has ended.
+    #[serde(alias = "SessionEnd")]
+    SessionEnd,
+    /// A person is asked something.
+    #[serde(alias = "Notification")]
+    Notify,
 }
 
 impl HookEvent {
@@ -111,7 +120,10 @@ impl HookEvent {
             Self::BeforeTool => ["before_tool", "PreToolUse"],
             Self::AfterTool => ["after_tool", "PostToolUse"],
             Self::Permission => ["permission", "PermissionRequest"],
+            Self::BeforeCompress => ["before_compress", "PreCompact"],
             Self::Stop => ["stop", "Stop"],
+            Self::SessionEnd => ["session_end", "SessionEnd"],
+            Self::Notify => ["notify", "Notification"],
         }
     }
 

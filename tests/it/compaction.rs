@@ -55,6 +55,27 @@ fn a_person_looks_compresses_pins_and_restores() {
     }
 }
 
+#[test]
+fn a_hook_hears_of_a_compression_and_says_what_it_must_keep() {
+    let server = Server::answering(|request, index| match index {
+        _ if wants_summary(request) => Reply::text(&summary("short")),
+        0..=3 => says_and_reads(index),
+        _ => Reply::text(&format!("Answer to {}.", request.user())),
+    });
+    let hook = "on: before_compress\ncommand: [sh, -c, \"cat > seen.json; echo '{\\\"context\\\": \\\"the ports too\\\"}'\"]\n";
+    let run = with_files(Run::new().server(&server)).config("hooks/keep.yaml", hook).args(["chat"]);
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("> ");
+    terminal.line("read");
+    terminal.wait_for("Answer to read.");
+    terminal.line("/compact the colours");
+    terminal.wait_for("→");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    let asked = server.requests().into_iter().find(wants_summary).expect("a summary was asked for");
+    assert!(asked.raw.contains("the colours; the ports too"), "{}", asked.raw);
+}
+
 const SPINNER: &str = "making room in the context";
 
 /// A chat with enough to compress. Summaries are answered by `summary`.

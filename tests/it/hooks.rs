@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::kernel::has_walls;
+use crate::repl::start;
 use crate::reply::Reply;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::Server;
 
 fn write(path: &str) -> Reply {
@@ -176,4 +177,27 @@ fn a_hook_reads_no_secret_and_one_that_fails_early_is_told_in_the_run() {
     let first: Value = serde_json::from_str(output.stdout.lines().next().expect("an event")).expect("JSON");
     assert_eq!(first["type"], "run.started");
     output.stderr_has("the hook `b` had no say");
+}
+
+#[test]
+fn hooks_hear_of_questions_and_of_the_end() {
+    let note = |on: &str| hook(on, "", &format!("cat > {on}.json"));
+    let place = Place::new();
+    let server = Server::start([write("a.txt"), Reply::text("Denied.")]);
+    let run =
+        Run::at(&place).config("hooks/n.yaml", &note("Notification")).config("hooks/e.yaml", &note("session_end"));
+    let mut terminal = start(&run.arg("chat").server(&server));
+    terminal.line("write it");
+    terminal.wait_for("Allow?");
+    terminal.wait_until("the hook to have run", |_| place.exists("Notification.json"));
+    terminal.line("n");
+    terminal.wait_for("Denied.");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    let seen = |on: &str| serde_json::from_str::<Value>(&place.read(&format!("{on}.json"))).expect(on);
+    assert_eq!(
+        (&seen("Notification")["event"], &seen("session_end")["reason"]),
+        (&json!("notify"), &json!("exit"))
+    );
+    assert!(seen("Notification")["message"].as_str().is_some_and(|text| text.contains("write_file asks")));
 }

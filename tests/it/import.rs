@@ -49,7 +49,7 @@ fn settle_home() -> Arc<Place> {
         "permissions": { "allow": ["Bash(npm run test:*)", "mcp__git", "WebFetch(domain:a.example)"], "deny": ["Read(./.env)"] },
         "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true", "timeout": 5 },
                                                                   { "type": "prompt", "prompt": "x" }] }],
-                   "Notification": [{ "hooks": [{ "type": "command", "command": "x" }] }] },
+                   "SubagentStop": [{ "hooks": [{ "type": "command", "command": "x" }] }] },
         "statusLine": {},
         }"#,
     );
@@ -101,7 +101,7 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         ("claude rule deny Read(./.env)", "taken"),
         ("claude hook claude-pretooluse-1", "rewritten"),
         ("claude hook PreToolUse 2", "not possible"),
-        ("claude hook Notification 1", "not possible"),
+        ("claude hook SubagentStop 1", "not possible"),
         ("claude setting statusLine", "not possible"),
         ("codex skill two", "taken"),
         ("codex server docs", "taken"),

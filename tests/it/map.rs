@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use nix::sys::signal::Signal;
@@ -197,13 +199,13 @@ fn tasks_that_change_files_work_each_in_a_worktree() {
         }
     });
     let git = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first";
-    let made = std::process::Command::new("sh").args(["-c", git]).current_dir(place.workspace()).status();
+    let made = Command::new("sh").args(["-c", git]).current_dir(place.workspace()).status();
     assert!(made.expect("git runs").success());
     let words = ["--isolate", "worktree", "--approve", "edits", "Write {{ item }}"];
     let done = map(&place, &server, &words, "one\ntwo\n").run().success();
     for (row, name) in rows(&done.stdout).iter().zip(["one", "two"]) {
         let branch = row["branch"].as_str().expect("a branch");
-        let shown = std::process::Command::new("git")
+        let shown = Command::new("git")
             .args(["show", &format!("{branch}:{name}.txt")])
             .current_dir(place.workspace())
             .output()
@@ -231,4 +233,27 @@ fn options_of_one_run_and_an_empty_input_are_told() {
     refused(&[], "no task");
     refused(&["Say {{ item"], "the task:");
     map(&place, &server, &["Say {{ item }}"], "").run().success().stdout_is("").stderr_has("0 done");
+}
+
+#[test]
+fn the_example_labels_a_thousand_issues() {
+    let place = Place::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/triage");
+    let issues = Command::new("sh").arg(example.join("issues.sh")).arg("1000").output().expect("sh runs").stdout;
+    let words = ["-m", "labels", "--jobs", "32", "--ephemeral", "--output-file", "out.jsonl"];
+    let map = Run::at(&place).args(["map", "-c"]).arg(example.join("config").display().to_string()).args(words);
+    let map = map.arg("--schema").arg(example.join("label.schema.json").display().to_string());
+    let done = map
+        .arg("Label this issue: {{ item.title }}")
+        .stdin(String::from_utf8(issues).expect("text"))
+        .run()
+        .success();
+    done.stderr_has("1000 done, 0 failed");
+    let rows = read_rows(&place);
+    assert_eq!(
+        (rows.len(), &rows[0]["id"], &rows[0]["result"]["label"]),
+        (1000, &json!("issue-1"), &json!("question"))
+    );
+    let urgent = rows.iter().filter(|row| row["result"]["urgent"] == true).count();
+    assert_eq!(urgent, 200);
 }

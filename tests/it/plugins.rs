@@ -33,7 +33,7 @@ fn write_plugin(place: &Place) -> PathBuf {
     put(
         "hooks/hooks.json",
         r#"{"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "\"${CLAUDE_PLUGIN_ROOT}/deny.sh\""}]}],
-                      "PreCompact": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
+                      "SubagentStop": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
     );
     put(
         "deny.sh",
@@ -60,7 +60,7 @@ fn every_part_of_a_plugin_is_shown_and_works_and_goes_with_it() {
     ] {
         assert!(added.stdout.contains(row), "{row}: {}", added.stdout);
     }
-    for left in ["there is no event PreCompact here", "outputStyle"] {
+    for left in ["there is no event SubagentStop here", "outputStyle"] {
         assert!(added.stdout.contains(left), "{left}: {}", added.stdout);
     }
     assert!(added.stdout.contains("# It can run: hooks/guard-pretooluse-1.yaml"), "{}", added.stdout);

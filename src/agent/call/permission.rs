@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::turn::{Turn, TurnStop, notify_hooks};
 use crate::conversation::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::conversation::message::ToolCall;
 use crate::safety::policy::{EXPLORING, Grant, Grounds, SessionGrants, Verdict};
@@ -200,7 +200,17 @@ impl<'t> Turn<'t> {
         })?;
         let approval = {
             let _pause = self.clock.pause();
-            self.agent.approver.approve(question).await
+            let message = format!("{} asks: {why}", call.name);
+            let notified = notify_hooks(self.agent, self.conversation.session.id(), &message);
+            // The question waits for no hook.
+            let beside = async {
+                self.run.emitter.warn(notified.await);
+                std::future::pending().await
+            };
+            tokio::select! {
+                approval = self.agent.approver.approve(question) => approval,
+                approval = beside => approval,
+            }
         };
         let denial = match approval {
             // The edited call is judged again, and that verdict decides.

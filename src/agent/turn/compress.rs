@@ -166,6 +166,7 @@ impl Turn<'_> {
         Box::pin(async move {
             let before = self.measure().tokens;
             let Some(plan) = self.plan(reason).filter(|plan| !plan.edits.is_empty()) else { return Ok(None) };
+            let Some(focus) = self.hear_before_compress(reason, focus).await else { return Ok(None) };
             self.run.emitter.emit(EventKind::ContextCompressing { reason, tokens: before })?;
             let mut done = Compressed {
                 reason,
@@ -180,7 +181,7 @@ impl Turn<'_> {
                 cost_usd: None,
             };
             let summary =
-                if plan.removed.is_empty() { None } else { Some(self.summary(&plan, focus, &mut done).await?) };
+                if plan.removed.is_empty() { None } else { Some(self.summary(&plan, &focus, &mut done).await?) };
             self.carry_out(&plan, summary, &mut done)?;
             Ok(Some(done))
         })

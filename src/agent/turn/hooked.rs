@@ -1,10 +1,11 @@
-//! Hooks at the two ends of a turn: what the person sent, and the answer.
+//! Hooks of a turn and a conversation: what the person sent, the answer, a compression, and the end.
 
 use serde_json::json;
 
 use crate::agent::{Agent, Conversation, Run};
 use crate::config::HookEvent;
 use crate::conversation::attachment::Attachment;
+use crate::conversation::event::CompressionReason;
 use crate::conversation::message::UserText;
 
 use super::{Turn, TurnStop};
@@ -31,6 +32,39 @@ impl Turn<'_> {
         self.say(UserText::by_program(text))?;
         Ok(true)
     }
+}
+
+impl Turn<'_> {
+    /// Has the hooks hear that the conversation is about to be compressed. Returns what a summary must keep: `focus`, and
+    /// what they add; `None` if one refuses what a person asked for.
+    pub(super) async fn hear_before_compress(&mut self, reason: CompressionReason, focus: &str) -> Option<String> {
+        let is_manual = reason == CompressionReason::Manual;
+        let facts = json!({
+            "session_id": self.conversation.session.id(),
+            "trigger": if is_manual { "manual" } else { "auto" },
+            "custom_instructions": focus,
+        });
+        let said = self.agent.hooks.run(HookEvent::BeforeCompress, None, facts).await;
+        self.run.emitter.warn(said.warnings);
+        if let Some(why) = said.deny.filter(|_| is_manual) {
+            self.run.emitter.warn([why]);
+            return None;
+        }
+        let parts = std::iter::once(focus.to_owned()).chain(said.context).filter(|part| !part.is_empty());
+        Some(parts.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Has the hooks hear that a person is asked something.
+pub(in crate::agent) async fn notify_hooks(agent: &Agent, session: &str, message: &str) -> Vec<String> {
+    let facts = json!({ "session_id": session, "message": message });
+    agent.hooks.run(HookEvent::Notify, None, facts).await.warnings
+}
+
+/// Has the hooks hear that a person leaves a conversation, or that its run is over. Returns the hooks that failed.
+pub async fn end_session(agent: &Agent, conversation: &Conversation) -> Vec<String> {
+    let facts = json!({ "session_id": conversation.session.id(), "reason": "exit" });
+    agent.hooks.run(HookEvent::SessionEnd, None, facts).await.warnings
 }
 
 /// Has the hooks hear that a conversation begins or goes on, and what the person says. Returns what they add to the

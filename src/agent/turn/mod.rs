@@ -34,7 +34,8 @@ use crate::model::{ModelError, ModelErrorKind};
 use refused::Withheld;
 
 pub use super::stop::TurnStop;
-pub(super) use hooked::hear_hooks;
+pub use hooked::end_session;
+pub(super) use hooked::{hear_hooks, notify_hooks};
 pub use schema::AnswerSchema;
 pub use steering::Steering;
 

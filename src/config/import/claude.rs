@@ -13,13 +13,16 @@ use crate::config::peer_tools::find_own_tool;
 /// The longest time limit of a hook, in seconds.
 const LONGEST_HOOK: u64 = 600;
 /// Events that hooks have here.
-const EVENTS: [(&str, &str); 6] = [
+const EVENTS: [(&str, &str); 9] = [
     ("SessionStart", "session_start"),
     ("UserPromptSubmit", "prompt"),
     ("PreToolUse", "before_tool"),
     ("PostToolUse", "after_tool"),
     ("PermissionRequest", "permission"),
+    ("PreCompact", "before_compress"),
     ("Stop", "stop"),
+    ("SessionEnd", "session_end"),
+    ("Notification", "notify"),
 ];
 
 pub(super) fn read_claude(home: &mut ForeignHome<'_>) {

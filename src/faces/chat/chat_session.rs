@@ -14,7 +14,9 @@ use crate::agent::assembly::{
     require_history,
 };
 use crate::agent::exit::Ending;
-use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, refresh_prompt, run_input};
+use crate::agent::{
+    Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, end_session, refresh_prompt, run_input,
+};
 use crate::config::{ApprovalMode, Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::{Attachment, Attachments};
@@ -290,6 +292,11 @@ impl Chat {
             assembly::open_conversation(&assembly::open_store(&self.config), &self.origin, &choice, agent)?;
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, opened.conversation))
+    }
+
+    /// Tells the hooks that the person leaves. Shows which of them failed.
+    pub async fn tell_end(&self) {
+        self.run.emitter.warn(end_session(&self.services.agent, &self.conversation).await);
     }
 
     /// Ends a trial for now; returns what is to be shown. `None` if this is none.

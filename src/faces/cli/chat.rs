@@ -38,6 +38,7 @@ pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
                 biased;
                 code = chat::run_chat(&mut chat, &lines, &mut interrupts, &mut outlets) => {
                     chat.end_background();
+                    chat.tell_end().await;
                     if let Some(told) = chat.end_trial().filter(|_| tells) {
                         outlets.show(told.lines().map(|line| Line::new().add(Ink::Dim, line)).collect());
                     }

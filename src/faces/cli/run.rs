@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, RunPlace, Services};
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, exit, run_input,
+    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session, exit,
+    run_input,
 };
 use crate::config::{ApprovalMode, Config, Env};
 use crate::conversation::EventSink;
@@ -302,6 +303,9 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
+    }
+    for warning in end_session(&agent, &conversation).await {
+        super::warn_person(&warning);
     }
     if let Some(told) = end_trial(&config, &conversation).filter(|_| !is_quiet) {
         super::note_progress(&told);
