@@ -161,6 +161,24 @@ fn what_a_person_has_here_already_stays() {
 }
 
 #[test]
+fn servers_of_the_workspace_are_taken_only_by_name() {
+    let place = Place::new();
+    let theirs = r#"{"mcpServers": {"evil": {"command": "evil"}}}"#;
+    fs::write(place.workspace().join(".mcp.json"), theirs).expect("written");
+    import(&place, &[]).stderr_has("Nothing of another agent was found");
+    let own = place.home().join(".config/agent/mcp/evil.yaml");
+    assert!(!own.exists());
+    import(&place, &["mcp.json"]).stderr_has("1 entry is in ");
+    assert_eq!(fs::read_to_string(own).expect("written"), "command: [\"evil\"]\n");
+    fs::remove_file(place.workspace().join(".mcp.json")).expect("removed");
+    put(&place, "elsewhere.json", theirs);
+    std::os::unix::fs::symlink(place.home().join("elsewhere.json"), place.workspace().join(".mcp.json"))
+        .expect("linked");
+    let refused = import(&place, &["mcp.json"]).stdout;
+    assert!(refused.contains("not possible") && refused.contains("link"), "{refused}");
+}
+
+#[test]
 fn without_another_agent_there_is_nothing_to_import() {
     let place = Place::new();
     import(&place, &[]).stderr_has("Nothing of another agent was found").stdout_is("");

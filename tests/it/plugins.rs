@@ -14,6 +14,10 @@ use crate::run::{Place, Run};
 use crate::server::Server;
 use crate::undo_files::read_tree;
 
+fn put_file(place: &Place, path: &str, text: &str) {
+    fs::write(place.workspace().join("..").join(path), text).expect("written");
+}
+
 /// A plugin beside the workspace that denies a word by a script of its own.
 fn write_plugin(place: &Place) -> PathBuf {
     let dir = place.workspace().join("../guard");
@@ -85,7 +89,7 @@ fn every_part_of_a_plugin_is_shown_and_works_and_goes_with_it() {
         .success()
         .stderr_has("commands/guard-look.md was changed since, and stays.");
     let left: Vec<PathBuf> = read_tree(&own).into_keys().filter(|path| path.is_file()).collect();
-    assert_eq!(left, [own.join("commands/guard-look.md"), own.join("plugins.lock")]);
+    assert_eq!(left, [own.join("commands/guard-look.md")]);
     plugin(&place, &["remove", "guard"]).exits(2).reason_has("there is no plugin `guard`");
 }
 
@@ -121,8 +125,14 @@ fn what_is_no_plugin_or_leads_out_is_refused_and_nothing_is_written() {
     let dir = write_plugin(&place);
     let own = place.home().join(".config/agent");
     symlink("/etc/passwd", dir.join("out")).expect("linked");
-    plugin(&place, &["add", &dir.to_string_lossy()]).exits(1).reason_has("out is a link (to /etc/passwd)");
+    plugin(&place, &["add", &dir.to_string_lossy()]).exits(2).reason_has("out is a link (to /etc/passwd)");
     fs::remove_file(dir.join("out")).expect("removed");
+    let manifest = dir.join(".claude-plugin/plugin.json");
+    put_file(&place, "home/private.md", "mine\n");
+    fs::write(&manifest, r#"{"name": "guard", "commands": "../home"}"#).expect("written");
+    let shown = plugin(&place, &["add", &dir.to_string_lossy()]).stdout;
+    assert!(!shown.contains("private"), "{shown}");
+    plugin(&place, &["remove", "guard"]).success();
     fs::create_dir_all(own.join("mcp")).expect("made");
     fs::write(own.join("mcp/guard-docs.yaml"), "command: [mine]\n").expect("written");
     plugin(&place, &["add", &dir.to_string_lossy()])

@@ -64,7 +64,8 @@ impl<'a> ForeignHome<'a> {
     }
 
     pub fn read_path(&mut self, path: &Path) -> Option<String> {
-        match read_bytes(path, Links::Follow, LONGEST_FILE) {
+        let links = if path.starts_with(self.workspace) { Links::Refuse } else { Links::Follow };
+        match read_bytes(path, links, LONGEST_FILE) {
             Ok(bytes) => {
                 bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned())
             }

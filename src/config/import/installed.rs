@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::plugin::{ForeignPlugin, digest_tree};
+use super::plugin::ForeignPlugin;
 use super::settle::{EntryState, copy_dir, settle_entries, write_entry};
+use super::tree::digest_tree;
 use super::{EntryPlan, ImportEntry};
 use crate::base::digest::hash_sha256;
 use crate::config::folders::{PLUGIN_LOCK, PLUGINS};
@@ -68,6 +69,9 @@ impl PluginLock {
 
     fn save(&self) -> Result<(), String> {
         let path = self.dir.join(PLUGIN_LOCK);
+        if self.plugins.is_empty() {
+            return fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()));
+        }
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
         replace_file(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
     }
@@ -135,7 +139,8 @@ impl PluginLock {
     pub fn remove(&mut self, name: &str) -> Result<Vec<String>, String> {
         let plugin = self.plugins.get(name).ok_or_else(|| format!("there is no plugin `{name}`"))?;
         let mut kept = Vec::new();
-        for (path, digest) in &plugin.files {
+        let is_inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        for (path, digest) in plugin.files.iter().filter(|(path, _)| is_inside(path)) {
             let whole = self.dir.join(path);
             match read_digest(&whole) {
                 Some(found) if found == *digest => {

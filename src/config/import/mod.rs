@@ -9,6 +9,7 @@ mod others;
 mod parts;
 mod plugin;
 mod settle;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ pub enum ForeignAgent {
     Crush,
     Goose,
     Aider,
-    /// The servers of an `.mcp.json` in the workspace.
+    /// The servers of an `.mcp.json` in the workspace, which others wrote: only by name.
     McpJson,
 }
 

@@ -1,14 +1,14 @@
 //! Plugins in the layouts of Claude Code and codex: a directory with a manifest, and commands, agents, skills, hooks and
 //! servers beside it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::claude::take_hooks;
 use super::home::{ForeignHome, clean_name, parse_commented};
 use super::parts::{list_texts, take_agents, take_commands, take_servers};
+use super::tree::digest_tree;
 use super::{ForeignAgent, ImportEntry};
 
 /// The manifests, in the order in which they count.
@@ -36,6 +36,8 @@ pub struct ForeignPlugin {
 /// # Errors
 /// A sentence: it is no plugin, or its manifest cannot be read.
 pub fn read_plugin(dir: &Path, root: impl FnOnce(&str) -> PathBuf) -> Result<ForeignPlugin, String> {
+    // Before anything is read: a link could lead to a file of the person's.
+    digest_tree(dir)?;
     let mut home = ForeignHome::new(ForeignAgent::Claude, dir, dir);
     let found = MANIFESTS.iter().find(|path| dir.join(path).is_file());
     let manifest = match found {
@@ -65,7 +67,11 @@ pub fn read_plugin(dir: &Path, root: impl FnOnce(&str) -> PathBuf) -> Result<For
 fn take_parts(home: &mut ForeignHome<'_>, manifest: &Map<String, Value>) {
     let paths = |key: &str, usual: &str| {
         let own = manifest.get(key).map(list_texts).unwrap_or_default();
-        let own = own.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/').to_owned());
+        let is_inside = |path: &&String| {
+            Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        let own = own.iter().filter(is_inside);
+        let own = own.map(|path| path.trim_start_matches("./").trim_end_matches('/').to_owned());
         std::iter::once(usual.to_owned()).chain(own.filter(|path| path != usual)).collect::<Vec<_>>()
     };
     for path in paths("commands", "commands") {
@@ -121,49 +127,4 @@ fn list_marketplace(home: &mut ForeignHome<'_>) -> String {
         return format!("{dir} is a marketplace of {} plugins, none of which lies in it", plugins.len());
     }
     format!("{dir} is a marketplace; add one of its plugins: {}", here.join(", "))
-}
-
-/// Every file of a directory with its content's digest, by path, and links with their targets.
-///
-/// # Errors
-/// A sentence: a link leads out, it is too large, or it cannot be read.
-pub fn digest_tree(dir: &Path) -> Result<Vec<(String, String)>, String> {
-    let mut found = Vec::new();
-    let mut bytes = 0;
-    digest_into(dir, dir, &mut bytes, &mut found)?;
-    found.sort();
-    Ok(found)
-}
-
-/// What a plugin may have, in bytes, and in files.
-const MOST_BYTES: u64 = 64 << 20;
-const MOST_FILES: usize = 10_000;
-
-fn digest_into(top: &Path, dir: &Path, bytes: &mut u64, found: &mut Vec<(String, String)>) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
-    for entry in fs::read_dir(dir).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
-        let name = path.strip_prefix(top).unwrap_or(&path).to_string_lossy().into_owned();
-        if name == ".git" {
-            continue;
-        }
-        if kind.is_symlink() {
-            let target = fs::read_link(&path).map_err(failed)?;
-            return Err(format!("{name} is a link (to {}), and a plugin may have none", target.display()));
-        }
-        if kind.is_dir() {
-            digest_into(top, &path, bytes, found)?;
-            continue;
-        }
-        let length = entry.metadata().map_err(failed)?.len();
-        *bytes += length;
-        if *bytes > MOST_BYTES || found.len() >= MOST_FILES {
-            return Err(format!("it has more than {} MiB or {MOST_FILES} files", MOST_BYTES >> 20));
-        }
-        let content = crate::files::regular::read_bytes(&path, crate::files::regular::Links::Refuse, MOST_BYTES);
-        let content = content.map_err(|why| format!("{name} {why}"))?.unwrap_or_default();
-        found.push((name, crate::base::digest::hash_sha256([content.as_slice()])));
-    }
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::tree::digest_tree;
 use super::{EntryPlan, ImportEntry};
 use crate::files::disk::{CopyWatch, Dir, FileFacts, copy_tree};
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes, replace_file};
@@ -59,8 +60,11 @@ pub fn settle_entries(entries: &[ImportEntry], dir: &Path) -> Vec<EntryState> {
             Some(there) if there == text.as_bytes() => EntryState::Same,
             Some(_) => EntryState::Differs,
         },
-        EntryPlan::Copy(to, _) if dir.join(to).symlink_metadata().is_ok() => EntryState::Same,
-        EntryPlan::Copy(..) => EntryState::New,
+        EntryPlan::Copy(to, _) if dir.join(to).symlink_metadata().is_err() => EntryState::New,
+        EntryPlan::Copy(to, from) => match (digest_tree(from), digest_tree(&dir.join(to))) {
+            (Ok(theirs), Ok(own)) if theirs == own => EntryState::Same,
+            _ => EntryState::Differs,
+        },
         EntryPlan::Rules(lines) => match &settings {
             None => EntryState::New,
             Some(text) if lines.iter().all(|line| text.contains(&write_rule(line))) => EntryState::Same,

@@ -115,12 +115,12 @@ pub enum CliCommand {
     /// Take over what you set up for another agent: a table first, then what is new is written
     #[command(
         after_help = "Examples:\n  agent import --dry-run\n  agent import claude\n\nRead are the files of Claude Code, codex, \
-                      Gemini CLI, opencode, crush, goose and aider in your home, and the .mcp.json here: instructions, \
+                      Gemini CLI, opencode, crush, goose and aider in your home, and by name the .mcp.json here: instructions, \
                       skills, commands, agents, servers of tools, rules, hooks and endpoints. Keys are not copied, nothing of \
                       theirs is changed, and what you have here already stays."
     )]
     Import {
-        /// One of them: claude, codex, gemini, opencode, crush, goose, aider, mcp.json [default: all]
+        /// One of them: claude, codex, gemini, opencode, crush, goose, aider, mcp.json [default: all but mcp.json]
         #[arg(value_name = "AGENT", hide_possible_values = true, value_parser = parse_agent())]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         source: Option<ForeignAgent>,

@@ -11,7 +11,9 @@ use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, pr
 pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_run: bool) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let dirs = setup.env.dirs();
-    let agents = source.map_or(ForeignAgent::ALL.to_vec(), |agent| vec![agent]);
+    // What the workspace brings along is taken only when a person names it.
+    let own = ForeignAgent::ALL.into_iter().filter(|agent| *agent != ForeignAgent::McpJson);
+    let agents = source.map_or_else(|| own.collect(), |agent| vec![agent]);
     let found = read_setups(&agents, &dirs, workspace.root());
     if found.is_empty() {
         let of = source.map_or("another agent", ForeignAgent::word);
