@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -116,6 +117,38 @@ fn a_copy_goes_with_what_it_is_for() {
     // No agent could be assembled.
     Run::at(&place).args(["run", "--trial", "-a", "nobody", "hello"]).run().exits(2);
     assert!(copies(&place).is_empty());
+}
+
+#[test]
+fn what_cannot_be_applied_is_not_lost() {
+    let place = prepare();
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    session(&place, &["list"]).success().stdout_has("(a trial that waits)");
+    // The directory of a new file cannot be made.
+    fs::write(place.workspace().join("new"), "a file of mine").expect("written");
+    session(&place, &["apply"]).exits(1).stderr_has("new/file: ").stderr_has("The rest waits");
+    assert_eq!((copies(&place).len(), place.read("new").as_str()), (1, "a file of mine"));
+    fs::remove_file(place.workspace().join("new")).expect("removed");
+    session(&place, &["apply"]).success().stderr_has("create  new/file");
+    assert!(copies(&place).is_empty());
+}
+
+#[test]
+fn commits_of_a_trial_are_said_not_to_be_applied() {
+    let place = prepare();
+    let git =
+        "git init --quiet && git add --all && git -c user.name=a -c user.email=a@b commit --quiet --message one";
+    assert!(
+        Command::new("sh").args(["-c", git]).current_dir(place.workspace()).status().expect("git runs").success()
+    );
+    let commit = "echo x > x.txt; git add x.txt; git -c user.name=a -c user.email=a@b commit --quiet --message two; git log --oneline";
+    let done = change(&runs(&[commit]), &place, &["--trial", "commit it"]);
+    done.stderr_has("git went on in the trial").stderr_has("create  x.txt");
+    session(&place, &["apply"]).success();
+    assert_eq!(place.read("x.txt"), "x\n");
+    let log =
+        Command::new("git").args(["log", "--oneline"]).current_dir(place.workspace()).output().expect("git runs");
+    assert_eq!(String::from_utf8_lossy(&log.stdout).lines().count(), 1);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! The end of a run or a chat in a trial: what changed, and how it gets into the workspace.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::undo::{describe_plan, format_diff};
 use crate::agent::Conversation;
 use crate::agent::assembly;
 use crate::base::text;
 use crate::config::Config;
+use crate::files::disk;
+use crate::files::workspace::Workspace;
 
 /// The longest diff that is shown, in lines.
 const LONGEST_DIFF: usize = 200;
@@ -35,6 +38,20 @@ fn describe_end(conversation: &Conversation) -> Result<Option<String>, String> {
     let diff = format_diff(history, 0)?;
     let mut out = if diff.lines().count() <= LONGEST_DIFF { diff } else { String::new() };
     out += &describe_plan(&plan, "The trial changed");
+    if has_git_gone_on(workspace, conversation.session.find_root()) {
+        out += "git went on in the trial: what is applied is files, not commits and branches.\n";
+    }
     let _ = write!(out, "They are not in the workspace: agent session apply {id}, or agent session discard {id}");
     Ok(Some(text::make_visible(&out).into_owned()))
+}
+
+/// True if the log of HEAD in a copy is another one than that of its workspace.
+fn has_git_gone_on(workspace: &Path, copy: &Path) -> bool {
+    /// The most of a log that is read, in bytes.
+    const MOST: u64 = 4 << 20;
+    let read = |dir: &Path| {
+        let workspace = Workspace::open(dir).ok()?;
+        disk::read_file(&workspace.git_root()?.join(".git/logs/HEAD"), MOST).ok()
+    };
+    read(copy).is_some_and(|log| read(workspace) != Some(log))
 }

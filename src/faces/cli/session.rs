@@ -107,6 +107,9 @@ fn list_sessions(
         let place = if all { session.workspace } else { session.model };
         let title = match session.parent {
             Some(_) => format!("└ {}: {}", session.agent, session.title),
+            None if session.copy.is_some_and(|copy| copy.is_dir()) => {
+                format!("{} (a trial that waits)", session.title)
+            }
             None => session.title,
         };
         [session.id, place, format!("{} KiB", session.bytes.div_ceil(1024)), title]

@@ -62,24 +62,18 @@ impl Tape {
         })
     }
 
-    /// Records the end of a call, with secrets masked. Returns a sentence if that fails.
+    /// Records the end of a call. Returns a sentence if that fails.
     pub fn keep_call(&self, name: &str, arguments: &Value, end: &Result<ToolOutput, ToolError>) -> Option<String> {
         let Self::Record(recorder) = self else { return None };
         if !recorder.keeps_calls {
             return None;
         }
-        let redact = |text: &str| recorder.redactor.redact(text).into_owned();
-        let redact_value = |value: &Value| {
-            let mut value = value.clone();
-            recorder.redactor.redact_value(&mut value);
-            value
-        };
         let end = match end {
-            Err(error) => CallEndRecord::Failed { kind: error.kind, message: redact(&error.message) },
+            Err(error) => CallEndRecord::Failed { kind: error.kind, message: error.message.clone() },
             Ok(output) => CallEndRecord::Output(Box::new(RecordedOutput {
-                result: redact_value(&output.result),
-                observation: redact(&output.observation),
-                summary: redact(&output.summary),
+                result: output.result.clone(),
+                observation: output.observation.clone(),
+                summary: output.summary.clone(),
                 truncated: output.truncated,
                 state_update: output.state_update.clone(),
                 skill: output.skill.clone(),
@@ -87,7 +81,7 @@ impl Tape {
                 unfinished: output.unfinished,
             })),
         };
-        let call = RecordedCall { name: name.to_owned(), arguments: redact_value(arguments), end };
+        let call = RecordedCall { name: name.to_owned(), arguments: arguments.clone(), end };
         let written = recorder.write(&RecordLine::Call(call));
         written.err().map(|error| format!("--record {}: {error}", recorder.path.display()))
     }

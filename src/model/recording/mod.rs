@@ -149,8 +149,16 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// Writes a line, with secrets masked.
     fn write(&self, line: &RecordLine) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
+        let mut value = serde_json::to_value(line)?;
+        let end = value.get("end").cloned();
+        self.redactor.redact_value(&mut value);
+        if value.get("end") != end.as_ref() && value.get("pieces").is_some() {
+            // The pieces may hold it in parts.
+            value["pieces"] = Value::Array(Vec::new());
+        }
+        let mut text = serde_json::to_vec(&value)?;
         text.push(b'\n');
         self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text)
     }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::agent::assembly;
 use crate::base::text;
 use crate::config::Config;
@@ -11,7 +13,7 @@ use crate::files::history::{FileHistory, PathChange, PathState};
 use crate::files::workspace::Workspace;
 
 use super::super::setup::CliSetup;
-use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_visible};
+use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_visible, warn_person};
 
 /// The names that are tried for a version beside a file.
 const MOST_NAMES: usize = 20;
@@ -25,7 +27,7 @@ pub(super) fn apply_trial(
     paths: &[PathBuf],
     dry_run: bool,
 ) -> CommandOutcome {
-    let (session, history) = open_trial(setup, config, workspace, id)?;
+    let (session, history) = open_trial(setup, config, workspace, id, dry_run)?;
     let failed = |why: String| CommandFailure::word(exit::FAILED, why);
     let workspace = session.describe().workspace;
     if dry_run && paths.is_empty() {
@@ -39,33 +41,38 @@ pub(super) fn apply_trial(
     if dry_run {
         return print_visible(&describe_plan(&plan, "Would apply"));
     }
-    let mut done = history.transfer(workspace, &plan.changes).map_err(failed)?.failed;
+    let mut told = history.transfer(workspace, &plan.changes).map_err(failed)?.failed;
     if !plan.changes.is_empty() {
         note_progress(describe_plan(&plan, "Applied").trim_end());
     }
-    for change in conflicts {
-        done.push(keep_beside(&history, workspace, change).map_err(failed)?);
-    }
     let (id, copy) = (session.id(), session.find_root());
     for path in &plan.lost {
-        done.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
+        told.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
     }
-    for line in &done {
+    // What is nowhere but in the copy.
+    let mut is_needed = !told.is_empty();
+    for change in conflicts {
+        let kept = keep_beside(&history, workspace, change);
+        is_needed |= kept.is_err();
+        told.push(kept.unwrap_or_else(|why| why));
+    }
+    for line in &told {
         note_progress(&text::make_visible(line));
     }
-    let left = history.plan_transfer(workspace, &[]).map_err(failed)?;
-    if !plan.lost.is_empty() || !paths.is_empty() && !left.changes.is_empty() {
+    let has_rest = || history.plan_transfer(workspace, &[]).is_ok_and(|left| !left.changes.is_empty());
+    if is_needed || !paths.is_empty() && has_rest() {
         note_progress(&format!("The rest waits: agent session apply {id}, or agent session discard {id}"));
     } else {
         assembly::remove_trial(config, copy)?;
     }
-    if plan.changes.is_empty() && done.is_empty() {
+    if plan.changes.is_empty() && told.is_empty() {
         note_progress("Nothing is left to apply: the files are as in the trial.");
     }
-    Ok(if done.is_empty() { exit::DONE } else { exit::FAILED })
+    Ok(if told.is_empty() { exit::DONE } else { exit::FAILED })
 }
 
-/// Writes the trial's version of a file beside that of the workspace, which changed too. Returns a sentence.
+/// Writes the trial's version of a file beside that of the workspace, which changed too. Returns a sentence; so is the
+/// error, if that fails.
 fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> Result<String, String> {
     let PathChange { path, after, .. } = change;
     if !matches!(after, PathState::File { .. } | PathState::Link { .. }) {
@@ -76,10 +83,12 @@ fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> R
     for name in names {
         let beside = PathChange { path: name.clone(), before: PathState::Absent, after: after.clone() };
         if workspace.join(beside.relative()).symlink_metadata().is_err() {
-            let failed = history.transfer(workspace, &[beside])?.failed;
-            let told =
-                format!("{path}: it changed in the workspace too; the trial's version is beside it, {name}");
-            return Ok(failed.into_iter().next().unwrap_or(told));
+            return match history.transfer(workspace, &[beside])?.failed.pop() {
+                Some(why) => Err(why),
+                None => Ok(format!(
+                    "{path}: it changed in the workspace too; the trial's version is beside it, {name}"
+                )),
+            };
         }
     }
     Err(format!("{path}: there are too many versions beside it"))
@@ -92,18 +101,20 @@ pub(super) fn discard_trial(
     workspace: &Workspace,
     id: Option<String>,
 ) -> CommandOutcome {
-    let (session, _) = open_trial(setup, config, workspace, id)?;
+    let (session, _) = open_trial(setup, config, workspace, id, false)?;
     assembly::remove_trial(config, session.find_root())?;
     note_progress(&format!("The changes of session {} are gone. Its conversation is kept.", session.id()));
     Ok(exit::DONE)
 }
 
-/// The session of a trial whose copy is still there: the given one, else the latest of this workspace.
+/// The session of a trial whose copy is still there: the given one, else the latest of this workspace. Nobody works in it
+/// meanwhile, unless it is only read.
 fn open_trial(
     setup: &CliSetup,
     config: &Config,
     workspace: &Workspace,
     id: Option<String>,
+    is_read: bool,
 ) -> Result<(Session, FileHistory), CommandFailure> {
     let id = match id {
         Some(id) => Some(id),
@@ -111,7 +122,14 @@ fn open_trial(
     };
     let id =
         id.ok_or_else(|| CommandFailure::usage("this workspace has no session: agent run --trial makes one"))?;
-    let session = setup.read_session(config, &id)?;
+    let store = setup.store(config);
+    let opened = if is_read { store.read(&id) } else { store.open(&id, Timestamp::now()) };
+    // And its bar.
+    drop(store);
+    let (session, warnings) = opened.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+    for warning in &warnings {
+        warn_person(warning);
+    }
     let about = session.describe();
     let waits = about.copy.is_some_and(|copy| copy == session.find_root());
     match open_history(&session).filter(|_| waits) {
