@@ -22,7 +22,7 @@ pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_r
     }
     let states = settle_entries(&found, &dirs.config);
     let rows: Vec<_> = found.iter().zip(&states).map(|(entry, state)| write_row(entry, *state)).collect();
-    print_table(&rows)?;
+    print_entries(&rows)?;
     let new: Vec<&ImportEntry> = found
         .iter()
         .zip(&states)
@@ -72,6 +72,27 @@ pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
         _ => entry.note.clone(),
     };
     [entry.agent.word().to_owned(), entry.kind.to_owned(), entry.name.clone(), fate.to_owned(), note]
+}
+
+/// Prints a table whose last column is a note. On a terminal, whose edge would cut notes, they stand below it.
+pub(super) fn print_entries<const N: usize>(rows: &[[String; N]]) -> CommandOutcome {
+    if !io::stdout().is_terminal() {
+        return print_table(rows);
+    }
+    let noted: Vec<&[String; N]> = rows.iter().filter(|row| row.last().is_some_and(|note| !note.is_empty())).collect();
+    let mark = |row: &[String; N]| {
+        let mut row = row.clone();
+        if let Some(last) = row.last_mut() {
+            *last = if last.is_empty() { String::new() } else { "*".to_owned() };
+        }
+        row
+    };
+    print_table(&rows.iter().map(mark).collect::<Vec<_>>())?;
+    for row in noted {
+        let [.., name, _, note] = row.as_slice() else { continue };
+        print_visible(&format!("* {name}: {note}\n"))?;
+    }
+    Ok(exit::DONE)
 }
 
 /// Asks on a terminal; elsewhere the command is the answer.

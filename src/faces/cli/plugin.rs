@@ -12,7 +12,7 @@ use crate::config::{
 use crate::files::workspace::Workspace;
 
 use super::args::PluginCommand;
-use super::import::{is_wanted, write_row};
+use super::import::{is_wanted, print_entries, write_row};
 use super::setup::{CliSetup, build_runtime};
 use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_visible};
 
@@ -97,7 +97,7 @@ fn show_plugin(here: &PluginGround<'_>, plugin: &ForeignPlugin) -> CommandOutcom
         let [_, kind, name, fate, note] = write_row(entry, *state);
         [kind, name, fate, note]
     });
-    print_table(&rows.collect::<Vec<_>>())?;
+    print_entries(&rows.collect::<Vec<_>>())?;
     for entry in entries.iter().filter(|entry| matches!(entry.kind, "hook" | "server")) {
         if let EntryPlan::Write(to, text) = &entry.plan {
             print_visible(&format!("\n# It can run: {}\n{}\n", to.display(), text.trim_end()))?;
