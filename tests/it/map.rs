@@ -180,11 +180,12 @@ fn an_interrupt_lets_running_tasks_end() {
 #[test]
 fn a_refusal_for_too_many_requests_is_no_failure() {
     let place = Place::new();
-    let limited = Reply::error(429, "slow down").header("retry-after", "0");
-    let server = Server::start([Reply::text("ONE"), limited.clone(), limited, Reply::text("TWO")]);
+    let limited = |after: &str| Reply::error(429, "slow down").header("retry-after", after);
+    let server = Server::start([Reply::text("ONE"), limited("0"), limited("1"), Reply::text("TWO")]);
     let words = ["--jobs", "1", "--ephemeral", "Say {{ item }}"];
     let done = map(&place, &server, &words, "one\ntwo\n").config("agent.yaml", "limits: {max_time: 5m}\n").run();
-    assert_eq!(texts(&rows(&done.success().stdout), "result"), ["ONE", "TWO"]);
+    let done = done.success().stderr_has("The server's limit is reached: requests wait");
+    assert_eq!(texts(&rows(&done.stdout), "result"), ["ONE", "TWO"]);
 }
 
 #[test]

@@ -134,6 +134,11 @@ impl MapRunner {
         self.gate.first_answer().await;
     }
 
+    /// The number of tasks whose request waits for the server's limit.
+    pub fn count_waiting(&self) -> usize {
+        self.gate.count_waiting()
+    }
+
     /// True if all tasks together have spent what they may.
     pub fn is_exhausted(&self) -> bool {
         self.ledger.as_ref().is_some_and(|ledger| ledger.find_exhausted().is_some())

@@ -42,6 +42,8 @@ struct PaceState {
     /// The requests that a window takes, once that is learnt, and when it was.
     most: Option<(usize, Instant)>,
     has_answered: bool,
+    /// Requests that wait.
+    waiting: usize,
 }
 
 impl PaceState {
@@ -81,6 +83,22 @@ impl PaceState {
     }
 }
 
+/// A request that waits, until this is dropped.
+struct WaitingRequest<'a>(&'a Gate);
+
+impl<'a> WaitingRequest<'a> {
+    fn begin(gate: &'a Gate) -> Self {
+        gate.change(|state| state.waiting += 1);
+        Self(gate)
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.change(|state| state.waiting -= 1);
+    }
+}
+
 /// A model behind a gate.
 pub(super) struct Paced {
     pub model: Arc<dyn ChatModel>,
@@ -99,8 +117,15 @@ impl Gate {
         }
     }
 
+    /// The number of requests that wait for the server's limit.
+    pub fn count_waiting(&self) -> usize {
+        self.change(|state| state.waiting)
+    }
+
     async fn pass(&self) {
+        let mut waiting = None;
         while let Some(wait) = self.change(|state| state.admit(Instant::now())) {
+            waiting.get_or_insert_with(|| WaitingRequest::begin(self));
             tokio::time::sleep(wait).await;
         }
     }

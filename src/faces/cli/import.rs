@@ -79,7 +79,8 @@ pub(super) fn print_entries<const N: usize>(rows: &[[String; N]]) -> CommandOutc
     if !io::stdout().is_terminal() {
         return print_table(rows);
     }
-    let noted: Vec<&[String; N]> = rows.iter().filter(|row| row.last().is_some_and(|note| !note.is_empty())).collect();
+    let noted: Vec<&[String; N]> =
+        rows.iter().filter(|row| row.last().is_some_and(|note| !note.is_empty())).collect();
     let mark = |row: &[String; N]| {
         let mut row = row.clone();
         if let Some(last) = row.last_mut() {

@@ -49,6 +49,8 @@ fn describe_isolation(isolation: Option<TaskIsolation>) -> &'static str {
 const USUAL_JOBS: usize = 8;
 /// The time between two lines of progress where no bar is drawn.
 const BETWEEN: Duration = Duration::from_secs(10);
+/// The time after which progress is looked at again, if nothing happens.
+const TICK: Duration = Duration::from_millis(500);
 
 pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     refuse_options(&args)?;
@@ -202,6 +204,7 @@ impl MapJob {
                 },
                 () = self.runner.first_answer(), if !is_warm && !running.is_empty() => is_warm = true,
                 () = changed => {}
+                () = tokio::time::sleep(TICK) => {}
             }
             self.tell(&mut progress, running.len());
         }
@@ -220,7 +223,7 @@ impl MapJob {
             Ok(_) => {}
         }
         if !self.is_quiet {
-            note_progress(&progress.describe(0));
+            note_progress(&progress.describe(0, 0));
         }
         if let Some(error) = wrong {
             return Err(CommandFailure::word(exit::FAILED, format!("stdin cannot be read: {error}")));
@@ -331,11 +334,16 @@ impl MapJob {
 
     fn tell(&self, progress: &mut MapProgress, running: usize) {
         let ended = progress.done + progress.failed + progress.kept;
-        self.bar.set(ended, progress.read, &progress.describe(running));
+        let waiting = self.runner.count_waiting();
+        let tells = !self.is_quiet && !io::stderr().is_terminal();
+        if tells && waiting > 0 && !std::mem::replace(&mut progress.has_waited, true) {
+            note_progress("The server's limit is reached: requests wait, and go on more slowly.");
+        }
+        self.bar.set(ended, progress.read, &progress.describe(running, waiting));
         let is_due = progress.told.get_or_insert_with(Instant::now).elapsed() > BETWEEN;
-        if is_due && !self.is_quiet && !io::stderr().is_terminal() {
+        if is_due && tells {
             progress.told = Some(Instant::now());
-            note_progress(&progress.describe(running));
+            note_progress(&progress.describe(running, waiting));
         }
     }
 }

@@ -65,16 +65,21 @@ pub struct MapProgress {
     pub cost: Cost,
     /// True once all items were read.
     pub is_read: bool,
+    /// True once it was said that requests wait.
+    pub has_waited: bool,
     /// When it was last told.
     pub told: Option<Instant>,
 }
 
 impl MapProgress {
-    /// In words, with the number of tasks that run.
-    pub fn describe(&self, running: usize) -> String {
+    /// In words, with the number of tasks that run, and of those that wait for the server's limit.
+    pub fn describe(&self, running: usize, waiting: usize) -> String {
         let mut parts = vec![format!("{} done", self.done + self.kept), format!("{} failed", self.failed)];
         if running > 0 {
             parts.push(format!("{running} running"));
+        }
+        if waiting > 0 {
+            parts.push(format!("{waiting} waiting for the server's limit"));
         }
         parts.push(format!("{} tokens", self.usage.total()));
         parts.extend(self.cost.usd().map(|usd| format!("${usd:.4}")));
