@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::kernel::has_walls;
 use crate::pty::APPROVAL;
 use crate::repl::start;
+use crate::reply::Reply;
 use crate::run::{Place, Run};
+use crate::server::Server;
 use crate::undo_files::{change, read_tree, runs, session, workspace_with};
 
 /// The copies that are there.
@@ -131,6 +133,14 @@ fn what_cannot_be_applied_is_not_lost() {
     fs::remove_file(place.workspace().join("new")).expect("removed");
     session(&place, &["apply"]).success().stderr_has("create  new/file");
     assert!(copies(&place).is_empty());
+}
+
+#[test]
+fn the_reason_of_a_failed_trial_is_the_last_line() {
+    let place = prepare();
+    let server = Server::start([Reply::error(401, "no such key")]);
+    let done = Run::at(&place).args(["run", "--trial", "do it"]).server(&server).run().exits(4);
+    done.stderr_has("The trial changed no file.").reason_has("no such key");
 }
 
 #[test]

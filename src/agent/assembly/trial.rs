@@ -63,18 +63,16 @@ pub fn choose_place(
         return RunPlace::copied(config, workspace);
     }
     let all = trials_dir(config);
-    if !all.is_dir() {
-        return Ok(RunPlace::plain(workspace));
-    }
     let summary = match choice {
+        SessionChoice::New | SessionChoice::Ephemeral | SessionChoice::Fork(_) => {
+            return Ok(RunPlace::plain(workspace));
+        }
+        _ if !all.is_dir() => return Ok(RunPlace::plain(workspace)),
         SessionChoice::Id(id) => store.summarize(id).map_err(SetupError::session)?,
         SessionChoice::Latest => match store.latest(workspace.root(), Timestamp::now()) {
             Ok((Some(summary), _)) => summary,
             _ => return Ok(RunPlace::plain(workspace)),
         },
-        SessionChoice::New | SessionChoice::Ephemeral | SessionChoice::Fork(_) => {
-            return Ok(RunPlace::plain(workspace));
-        }
     };
     let Some(copy) = summary.copy.filter(|copy| find_trial(&all, copy).is_some()) else {
         return Ok(RunPlace::plain(workspace));

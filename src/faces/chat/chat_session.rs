@@ -299,7 +299,7 @@ impl Chat {
         self.run.emitter.warn(end_session(&self.services.agent, &self.conversation).await);
     }
 
-    /// Ends a trial for now; returns what is to be shown. `None` if this is none.
+    /// Takes in what a trial changed; returns what is to be shown. `None` if this is none.
     pub fn end_trial(&self) -> Option<String> {
         end_trial(&self.config, &self.conversation)
     }

@@ -14,7 +14,7 @@ use crate::files::workspace::Workspace;
 /// The longest diff that is shown, in lines.
 const LONGEST_DIFF: usize = 200;
 
-/// Ends a trial for now. Returns what is to be shown; the copy of one without changes is removed. `None` if the
+/// Takes in what a trial changed. Returns what is to be shown; the copy of one without changes is removed. `None` if the
 /// conversation is none.
 pub fn end_trial(config: &Config, conversation: &Conversation) -> Option<String> {
     let copy = conversation.session.find_copy()?;

@@ -94,7 +94,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let mut options =
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
     let session = session_choice(&args.turn);
-    let place = assembly::choose_place(&config, &setup.store(&config), &workspace, &session, args.turn.trial)?;
+    let place = setup.choose_place(&config, &workspace, &session, args.turn.trial)?;
     options.is_undoable = interactive && session != SessionChoice::Ephemeral;
     options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;
     // Every message is a task for the flow.

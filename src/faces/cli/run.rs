@@ -11,6 +11,7 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session, exit,
     run_input,
 };
+use crate::base::text;
 use crate::config::{ApprovalMode, Config, Env};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachments;
@@ -95,7 +96,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     let flow = options.flow.clone();
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
     let RunPlace { workspace: place, copy, note: place_note, warning } =
-        assembly::choose_place(&config, &store, &workspace, &choice, args.turn.trial && !args.dry_run)?;
+        setup.choose_place(&config, &workspace, &choice, args.turn.trial && !args.dry_run)?;
     if !args.dry_run {
         options.tape = open_tape(&args.turn.recording, &config, &place)?;
     }
@@ -304,11 +305,17 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
     }
-    for warning in end_session(&agent, &conversation).await {
-        super::warn_person(&warning);
+    let failed_hooks = end_session(&agent, &conversation).await;
+    for warning in &failed_hooks {
+        super::warn_person(warning);
     }
-    if let Some(told) = end_trial(&config, &conversation).filter(|_| !is_quiet) {
-        super::note_progress(&told);
+    let told = end_trial(&config, &conversation).filter(|_| !is_quiet);
+    if let Some(told) = &told {
+        super::note_progress(told);
+    }
+    // The reason stays the last line.
+    if end.ending.code != exit::DONE && (told.is_some() || !failed_hooks.is_empty()) {
+        super::note_progress(&text::make_visible(&end.ending.reason));
     }
     if let Some(env) = workflow {
         github::add_summary(&env, &end.answer)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
-use crate::agent::assembly::{self, ForkPoint, RunOptions, Services, SessionChoice, SetupError};
+use crate::agent::assembly::{self, ForkPoint, RunOptions, RunPlace, Services, SessionChoice, SetupError};
 use crate::config::{
     self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
 };
@@ -21,7 +21,7 @@ use crate::screen::{Bar, ExternalEditor, Look, LookFacts, Manner, Rendering, cho
 use crate::tools;
 
 use super::args::{GlobalArgs, TurnArgs};
-use super::{CommandFailure, exit, warn_person};
+use super::{CommandFailure, exit, note_progress, warn_person};
 
 pub(super) struct CliSetup {
     pub global: GlobalArgs,
@@ -131,6 +131,20 @@ impl CliSetup {
             Far::Logs(done, all) => bar.set(size(done), size(all), "sessions"),
             Far::Bytes(done, all) => bar.set(size(done >> 20), size(all >> 20), "MiB of the session"),
         })
+    }
+
+    /// Where a run works. Says that the workspace is copied, which may take a while.
+    pub(super) fn choose_place(
+        &self,
+        config: &Config,
+        workspace: &Workspace,
+        choice: &SessionChoice,
+        is_trial: bool,
+    ) -> Result<RunPlace, SetupError> {
+        if is_trial && !self.global.quiet {
+            note_progress("Copying the workspace for the trial.");
+        }
+        assembly::choose_place(config, &self.store(config), workspace, choice, is_trial)
     }
 
     /// The sessions of a workspace, or of all. Prints which logs are left out.
