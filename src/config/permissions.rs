@@ -23,6 +23,15 @@ pub enum ApprovalMode {
 }
 
 impl ApprovalMode {
+    /// The names, the strictest first.
+    pub const STRICTEST_FIRST: [&str; 5] = ["never", "ask", "auto", "edits", "all"];
+
+    /// True if this lets nothing run unasked that `other` asks about.
+    pub fn is_within(self, other: Self) -> bool {
+        let rank = |mode: Self| Self::STRICTEST_FIRST.iter().position(|name| *name == mode.name());
+        rank(self) <= rank(other)
+    }
+
     /// Every mode, in the order of the documentation.
     pub const ALL: [Self; 5] = [Self::Auto, Self::Ask, Self::Edits, Self::All, Self::Never];
 

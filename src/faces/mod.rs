@@ -1,4 +1,4 @@
-//! The faces of the program: the chat, the protocol of editors, and the command line.
+//! The faces of the program: the chat, the protocols of editors and of other agents, and the command line.
 //!
 //! To add:
 //! - a slash command: one row in `chat/commands/table.rs`, its function beside it, a row of `docs/chat-commands.md`.
@@ -6,5 +6,8 @@
 //! - a program that starts `agent` and only waits: `WAITING` in `cli/stdin/holders.rs`.
 
 pub mod chat;
+mod serving;
 pub mod acp;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod cli;

@@ -79,6 +79,8 @@ pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+#[cfg(feature = "mcp")]
+pub use mcp::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
 pub use mcp::{McpServer, McpServers, McpSurroundings};
 #[cfg(feature = "mcp")]
 pub use mcp::{TokenFile, begin_login};

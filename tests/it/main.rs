@@ -80,6 +80,7 @@ mod more_tools;
 mod proxies;
 mod namespaces;
 mod map;
+mod mcp_serve;
 mod one_after_another;
 mod command_time;
 mod command_tools;

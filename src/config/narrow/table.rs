@@ -1,5 +1,6 @@
 //! The table of the keys that a project may set.
 
+use super::super::permissions::ApprovalMode;
 use super::super::source::SubjectKind;
 
 /// The way in which a value may differ from the user's.
@@ -60,7 +61,7 @@ const AGENTS: &[NarrowRow] = &[
     ),
     ("tools", NarrowRule::FewerTools),
     ("skills", NarrowRule::FewerSkills),
-    ("approval", NarrowRule::Stricter(&["never", "ask", "auto", "edits", "all"])),
+    ("approval", NarrowRule::Stricter(&ApprovalMode::STRICTEST_FIRST)),
     // The other modes allow the same calls; the user decides what they may spend.
     ("mode", NarrowRule::OneOf(&["explore"])),
     ("plan_approval", NarrowRule::OneOf(&["true"])),

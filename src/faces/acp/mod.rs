@@ -21,12 +21,11 @@ use tokio::sync::mpsc;
 
 use crate::agent::assembly::{self, SessionChoice};
 use crate::conversation::session::Store;
+use crate::faces::serving::ServingSetup;
 
 use rpc::{RpcError, RpcPeer};
-use session::{AcpSession, OpenSessions};
+use session::{AcpSession, MODEL_ADVICE, OpenSessions};
 use updates::send_update;
-
-pub use session::AcpSetup;
 
 /// The version of the protocol.
 const VERSION: u64 = 1;
@@ -35,7 +34,7 @@ const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 
 /// The agent of an editor.
 struct AcpServer {
-    setup: AcpSetup,
+    setup: ServingSetup,
     peer: Arc<RpcPeer>,
     sessions: OpenSessions,
     /// The sessions of the messages that are being answered, by the ids of their requests.
@@ -46,7 +45,7 @@ struct AcpServer {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn serve_editor(setup: AcpSetup, runtime: &Runtime) -> io::Result<()> {
+pub fn serve_editor(setup: ServingSetup, runtime: &Runtime) -> io::Result<()> {
     let peer = RpcPeer::start(io::stdout())?;
     let (sender, mut lines) = mpsc::unbounded_channel();
     let read = move || {
@@ -155,7 +154,7 @@ impl AcpServer {
             "initialize" => Ok(describe_agent()),
             "authenticate" => {
                 let (_, config) = self.setup.load(Path::new("."), &[])?;
-                self.setup.check_model(&config).map(|()| json!({}))
+                Ok(self.setup.check_model(&config, MODEL_ADVICE).map(|()| json!({}))?)
             }
             "session/new" => {
                 let (id, session) = AcpSession::open(&self.setup, &self.peer, params, &SessionChoice::New)?;

@@ -1,7 +1,7 @@
 //! A session of an editor: a conversation with an agent, and what the person chose for it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -17,61 +17,15 @@ use crate::agent::{
 };
 use crate::base::secrets::Secret;
 use crate::config::{
-    self, ApprovalMode, Config, Env, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand,
-    SettingFlag, SettingFlags, TrustStore,
+    ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag,
 };
 use crate::conversation::message::UserText;
 use crate::faces::chat;
+use crate::faces::serving::{ServingError, ServingSetup, load_with_servers};
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
 use crate::safety::{Approver, sandbox};
 use crate::tools;
-
-/// What the command line says of every session.
-pub struct AcpSetup {
-    pub env: Env,
-    pub config_dir: Option<PathBuf>,
-    pub sets: Vec<String>,
-    pub trust: bool,
-    pub flags: SettingFlags,
-    pub options: RunOptions,
-}
-
-impl AcpSetup {
-    /// The workspace and the configuration of a directory, with the servers of tools that the editor passes.
-    ///
-    /// # Errors
-    /// One of them cannot be used.
-    pub fn load(&self, dir: &Path, servers: &[McpServerConfig]) -> Result<(Workspace, Arc<Config>), RpcError> {
-        let wrong = |error| RpcError::params(format!("cannot work in {}: {error}", dir.display()));
-        let workspace = Workspace::open(dir).map_err(wrong)?;
-        let brought = config::find_brought(&self.env, &workspace, self.config_dir.as_deref());
-        let store = TrustStore::open(&self.env.dirs().data);
-        let options = LoadOptions {
-            env: &self.env,
-            workspace: &workspace,
-            config_dir: self.config_dir.clone(),
-            sets: &self.sets,
-            flags: self.flags.clone(),
-            trust: self.trust || brought.as_deref().is_some_and(|brought| store.trusts(brought)),
-            brought,
-            tools: &tools::NAMES,
-        };
-        let config = load(&options, servers)?;
-        Ok((workspace, config))
-    }
-
-    /// Checks that there is a model to ask.
-    ///
-    /// # Errors
-    /// There is none: the error says how to get one.
-    pub fn check_model(&self, config: &Config) -> Result<(), RpcError> {
-        const ADVICE: &str =
-            "no model is configured: `agent acp --setup` in a terminal asks for one, `agent key set` keeps a key";
-        let outlook = assembly::read_outlook(config, &self.options).map_err(refuse_setup)?;
-        if outlook.is_configured { Ok(()) } else { Err(RpcError::new(RpcError::AUTHENTICATION, ADVICE)) }
-    }
-}
 
 /// A session that is open.
 pub struct AcpSession {
@@ -98,6 +52,9 @@ struct SessionSeat {
     warnings: Vec<String>,
 }
 
+/// How to get a model.
+pub const MODEL_ADVICE: &str = "`agent acp --setup` in a terminal asks for one, `agent key set` keeps a key";
+
 /// The level that leaves the effort to the model's file.
 const OWN_EFFORT: &str = "default";
 
@@ -107,7 +64,7 @@ impl AcpSession {
     /// # Errors
     /// The directory, the configuration or the session cannot be used, or there is no model yet.
     pub fn open(
-        setup: &AcpSetup,
+        setup: &ServingSetup,
         peer: &Arc<RpcPeer>,
         params: &Value,
         choice: &SessionChoice,
@@ -117,7 +74,7 @@ impl AcpSession {
         let servers = read_servers(&params["mcpServers"])?;
         let (workspace, config) = setup.load(cwd, &servers)?;
         sandbox::limit_rendering(config.settings.templates.timeout);
-        setup.check_model(&config)?;
+        setup.check_model(&config, MODEL_ADVICE)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
         let person = EditorPerson { peer: Arc::clone(peer), session: Arc::clone(&id), asked: Arc::clone(&asked) };
         let approver: Arc<dyn Approver> = Arc::new(person);
@@ -301,7 +258,7 @@ impl SessionSeat {
             Some(flag) => {
                 let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
                 let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
-                load(&LoadOptions { flags, ..again }, &self.servers)?
+                load_with_servers(&LoadOptions { flags, ..again }, &self.servers)?
             }
             None => Arc::clone(&self.config),
         };
@@ -345,12 +302,15 @@ impl SessionSeat {
     }
 }
 
-fn load(options: &LoadOptions<'_>, servers: &[McpServerConfig]) -> Result<Arc<Config>, RpcError> {
-    let config = config::load_config(options);
-    let mut config = config.map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?;
-    let passed = servers.iter().map(|server| (server.name.clone(), server.clone()));
-    config.servers.extend(passed);
-    Ok(Arc::new(config))
+impl From<ServingError> for RpcError {
+    fn from(error: ServingError) -> Self {
+        let code = match error {
+            ServingError::Directory(_) => Self::PARAMS,
+            ServingError::Configuration(_) => Self::INTERNAL,
+            ServingError::NoModel(_) => Self::AUTHENTICATION,
+        };
+        Self::new(code, error.into_message())
+    }
 }
 
 fn refuse_setup(error: SetupError) -> RpcError {

@@ -1,34 +1,56 @@
-//! `agent acp`: serves an editor, or sets up a model for it.
+//! `agent acp` and `agent mcp serve`: serves an editor, or sets up a model for it; serves another program.
 
 use crate::agent::assembly::RunOptions;
 use crate::config::{InitCopies, SettingFlag, SettingFlags};
-use crate::faces::acp::{self, AcpSetup};
+use crate::faces::acp;
+#[cfg(feature = "mcp")]
+use crate::faces::mcp;
+use crate::faces::serving::ServingSetup;
 
-use super::args::AcpArgs;
+#[cfg(feature = "mcp")]
+use super::CommandFailure;
+use super::args::{AcpArgs, ServingArgs};
 use super::setup::{CliSetup, build_runtime};
 use super::signals::{self, Signals};
 use super::{CommandOutcome, exit, init};
 
 pub(super) fn run_acp(setup: CliSetup, args: AcpArgs) -> CommandOutcome {
-    let AcpArgs { setup: sets_up, agent, model, approve } = args;
-    if sets_up {
+    if args.setup {
         return init::run_init(&setup, None, &InitCopies::default());
     }
+    let setup = prepare_serving(setup, args.serving)?;
+    let runtime = build_runtime()?;
+    acp::serve_editor(setup, &runtime)?;
+    // A thread may still read or write.
+    runtime.shutdown_background();
+    Ok(exit::DONE)
+}
+
+/// Serves the agent to a program that speaks the Model Context Protocol.
+#[cfg(feature = "mcp")]
+pub(super) fn serve_mcp(setup: CliSetup, args: ServingArgs) -> CommandOutcome {
+    let root = setup.workspace()?.root().to_path_buf();
+    let setup = prepare_serving(setup, args)?;
+    let runtime = build_runtime()?;
+    let served = mcp::serve_program(setup, root, &runtime);
+    // A thread may still read.
+    runtime.shutdown_background();
+    served.map_err(|why| CommandFailure::word(exit::FAILED, why))?;
+    Ok(exit::DONE)
+}
+
+fn prepare_serving(setup: CliSetup, args: ServingArgs) -> std::io::Result<ServingSetup> {
+    let ServingArgs { agent, model, approve } = args;
     let signals = Signals::listen()?;
     signals.pass(|signal| signals::die_at_once(signal));
     let approve = approve.map(|mode| mode.name().to_owned());
     let CliSetup { global, env } = setup;
-    let setup = AcpSetup {
+    Ok(ServingSetup {
         env,
         config_dir: global.config,
         sets: global.sets,
         trust: global.trust,
         flags: SettingFlags::default().of_agent(agent.clone()).with(SettingFlag::Approve, approve),
         options: RunOptions { agent, model, ..RunOptions::default() },
-    };
-    let runtime = build_runtime()?;
-    acp::serve_editor(setup, &runtime)?;
-    // A thread may still read or write.
-    runtime.shutdown_background();
-    Ok(exit::DONE)
+    })
 }

@@ -28,7 +28,7 @@ pub use colour::find_colour;
 pub use map::{InputForm, MapArgs};
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use review::{ReviewArgs, ReviewFormat};
-pub use servers::{AcpArgs, McpAddArgs, McpCommand};
+pub use servers::{AcpArgs, McpAddArgs, McpCommand, ServingArgs};
 pub use session::{SessionCommand, UndoPart};
 pub use subcommands::{
     CallArgs, ConfigCommand, KeyAction, ModelCommand, PluginCommand, PromptCommand, SkillCommand, ToolCommand,

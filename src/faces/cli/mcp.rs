@@ -17,6 +17,8 @@ use crate::config::{self, suggest};
 use crate::files::private::make_private_dir;
 use crate::tools::{McpServer, McpServers};
 
+#[cfg(feature = "mcp")]
+use super::acp;
 use super::args::{McpAddArgs, McpCommand, ReportFormat};
 use super::setup::CliSetup;
 use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, tool, warn_person};
@@ -27,8 +29,16 @@ use no_login as login;
 /// What `list` says where no server is configured.
 const NONE: &str = "No server is configured. `agent mcp add NAME -- COMMAND` adds one.\n";
 
-pub(super) fn run_mcp(setup: &CliSetup, command: McpCommand) -> CommandOutcome {
+pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
+    #[cfg(feature = "mcp")]
+    let command = match command {
+        McpCommand::Serve(args) => return acp::serve_mcp(setup, args),
+        other => other,
+    };
+    let setup = &setup;
     match command {
+        #[cfg(feature = "mcp")]
+        McpCommand::Serve(_) => unreachable!(),
         McpCommand::List { output } => {
             let Some(servers) = gather_servers(setup)? else { return print_none(output) };
             print_servers(servers.iter(), output)

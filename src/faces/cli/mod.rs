@@ -102,7 +102,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Key(action) => key::run_key(&setup, action),
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),
-        CliCommand::Mcp(command) => mcp::run_mcp(&setup, command),
+        CliCommand::Mcp(command) => mcp::run_mcp(setup, command),
         CliCommand::Acp(args) => acp::run_acp(setup, args),
         CliCommand::Session(command) => session::run_session(&setup, command),
         CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),

@@ -15,6 +15,8 @@
 mod client;
 #[cfg(feature = "mcp")]
 mod login;
+#[cfg(feature = "mcp")]
+mod serve;
 #[cfg(not(feature = "mcp"))]
 mod no_client;
 mod known;
@@ -52,6 +54,8 @@ use tool::McpTool;
 use login::McpLogin;
 #[cfg(feature = "mcp")]
 pub use login::TokenFile;
+#[cfg(feature = "mcp")]
+pub use serve::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
 pub use server::McpServer;
 
 /// The longest that a server may take to be up, which for some means to be fetched first.

@@ -40,7 +40,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("opentelemetry_otlp", &["src/screen/otlp/"]),
     ("opentelemetry_sdk", &["src/screen/otlp/"]),
     ("reqwest", &["src/safety/net.rs", "src/safety/net/", "src/model/", "src/tools/mcp/client.rs"]),
-    ("rmcp", &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs"]),
+    ("rmcp", &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/serve/"]),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
     // files and search
     ("globset", &["src/tools/", "src/safety/policy/", "src/base/text.rs"]),

@@ -12,13 +12,20 @@ pub struct AcpArgs {
     /// Choose a model and keep its key, in a terminal
     #[arg(long)]
     pub setup: bool,
+    #[command(flatten)]
+    pub serving: ServingArgs,
+}
+
+/// What every run that another program asks for begins with.
+#[derive(Debug, Args)]
+pub struct ServingArgs {
     /// The agent to use
     #[arg(short, long, value_name = "NAME")]
     pub agent: Option<String>,
     /// The model to use
     #[arg(short, long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Which calls run without asking, until the editor says otherwise: auto, ask, edits, all, never
+    /// Which calls run without asking: auto, ask, edits, all, never
     #[arg(long, value_name = "MODE", value_parser = parse_approval)]
     pub approve: Option<ApprovalMode>,
 }
@@ -60,6 +67,13 @@ pub enum McpCommand {
     Logout { name: String },
     /// Remove a server from your configuration
     Remove { name: String },
+    /// Serve the agent to another program on stdin and stdout: it runs tasks in this workspace
+    #[cfg(feature = "mcp")]
+    #[command(
+        after_help = "Example, for the configuration of another agent:\n  {\"mcpServers\": {\"agent\": {\"command\": \"agent\", \
+                      \"args\": [\"mcp\", \"serve\"]}}}\n\nA client may narrow what --approve says, and never widen it."
+    )]
+    Serve(ServingArgs),
 }
 
 #[derive(Debug, Args)]

@@ -8,12 +8,10 @@ mod test;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use jiff::{Timestamp, Zoned};
+use jiff::Zoned;
 
-use crate::agent::Conversation;
-use crate::agent::assembly::{self, RunOptions};
+use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::config::{ApprovalMode, Config, SettingFlag, SettingFlags};
-use crate::conversation::session::{About, Session};
 use crate::files::workspace::Workspace;
 use crate::prompt::{ListedPrompt, MODULES, Promotion, Prompt, Registry};
 
@@ -69,14 +67,9 @@ fn carry_out(
                 ..RunOptions::default()
             };
             let agent = assemble_unasked(config, workspace, &options)?.agent;
-            let about = About {
-                workspace: workspace.root(),
-                copy: None,
-                agent: &agent.name,
-                model: &agent.model.info().id,
-            };
-            let now = Timestamp::now();
-            let conversation = Conversation::new(Session::ephemeral(about, now), now);
+            let store = assembly::open_store(config);
+            let opened = assembly::read_conversation(&store, workspace, &SessionChoice::Ephemeral, &agent)?;
+            let conversation = opened.conversation;
             let (briefing, run_id) = (&agent.briefing, assembly::new_run_id());
             if messages {
                 let messages = briefing.preview_messages(&conversation, &run_id, &agent.limits);
