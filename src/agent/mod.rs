@@ -6,7 +6,7 @@
 //!
 //! The rooms, from the ground up: `window` (what a request holds), `loops` (what finds them), `request` (one request to a
 //! model), `turn` (from an input to its answer), `call` (the one path of a call), `briefing` (the prompts about the run),
-//! `run` (the driver, the endings), `orchestration` (roles, plans, flows), `assembly` (the services).
+//! `run` (the driver, the endings), `orchestration` (roles, plans, flows), `assembly` (the services), `workers` (tasks from a queue).
 //!
 //! Invariants:
 //! - Every face drives its runs through `run/`, and a dry run is that run, stopped before its first request. A run
@@ -63,6 +63,8 @@ mod briefing;
 mod run;
 pub mod orchestration;
 pub mod assembly;
+#[cfg(feature = "scale")]
+pub mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;

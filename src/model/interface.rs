@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::config::{GuidanceProfile, Prices, RetryConfig};
 use crate::conversation::message::{CallStatus, FinishReason, Item, ReplyPart, ToolCall, Usage};
 
+use super::allowance::Allowance;
 use super::tool_definition::ToolDefinition;
 
 /// A model. One call is one attempt: the loop decides whether to try again.
@@ -23,32 +24,44 @@ pub trait ChatModel: Send + Sync {
     /// The reply did not begin; the error says why, by kind.
     fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>>;
 
+    /// The model that this one passes requests on to; `None` if it answers itself.
+    fn inner(&self) -> Option<&dyn ChatModel> {
+        None
+    }
+
     /// The request as it would be sent (`--dry-run`): the whole body as JSON.
     fn preview(&self, request: ModelRequest<'_>) -> Value;
 
     /// Called when a reply begins a call, so that a larger request will follow: slow preparations may begin. Does not
     /// wait.
-    fn prepare(&self) {}
+    fn prepare(&self) {
+        if let Some(inner) = self.inner() {
+            inner.prepare();
+        }
+    }
 
     /// Learns what must be known before the first request, and waits for it: how large the window is to be that the
     /// server is asked for. Later calls return at once.
     fn settle(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+        match self.inner() {
+            Some(inner) => inner.settle(),
+            None => Box::pin(std::future::ready(())),
+        }
     }
 
     /// The server's own statement of the window, if it was asked and has answered.
     fn find_window(&self) -> Option<ServerWindow> {
-        None
+        self.inner()?.find_window()
     }
 
     /// The exact size of a request in tokens, if it is known without asking.
-    fn measured(&self, _request: ModelRequest<'_>) -> Option<u64> {
-        None
+    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
+        self.inner()?.measured(request)
     }
 
     /// The lessons of the server's refusals so far.
     fn learnt(&self) -> Learnt {
-        Learnt::default()
+        self.inner().map(ChatModel::learnt).unwrap_or_default()
     }
 }
 
@@ -79,6 +92,11 @@ pub trait ReplyStream: Send {
     /// # Errors
     /// A stream that ends without a final marker is [`ModelErrorKind::Incomplete`], never a short success.
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>>;
+
+    /// What the server still takes, if it said so.
+    fn allowance(&self) -> Option<Allowance> {
+        None
+    }
 }
 
 /// A piece of a reply. Text is joined per read from the network, not per event.

@@ -26,6 +26,7 @@
 
 pub mod ledger;
 mod tool_definition;
+mod allowance;
 mod interface;
 mod surrogates;
 mod arguments;
@@ -86,6 +87,7 @@ use crate::safety::net::Net;
 use embeddings::Embeddings;
 use plan::KnownFacts;
 
+pub use allowance::{Allowance, AllowanceLeft};
 pub use endpoint::is_configured;
 pub use interface::{
     CallRecord, ChatModel, Delta, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd,

@@ -23,7 +23,7 @@ use super::sse::{SseDecoder, TooLong};
 use super::wire_log::Exchange;
 use crate::base::tokens;
 use crate::config::{Timeouts, format_duration};
-use crate::model::{Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream};
+use crate::model::{Allowance, Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream};
 use crate::safety::net;
 
 /// Text of this size is passed on even if more is ready.
@@ -58,6 +58,8 @@ pub(super) struct HttpReply {
     /// The request, from which its tokens are estimated if the server does not report them.
     request: Bytes,
     exchange: Exchange,
+    /// What the server still takes, by its headers.
+    pub allowance: Option<Allowance>,
     patience: ReplyPatience,
     /// True if the task was woken again to see whether more is ready.
     looked_again: bool,
@@ -88,6 +90,7 @@ impl HttpReply {
             endpoint,
             request,
             exchange,
+            allowance: None,
             patience,
             looked_again: false,
             let_go: false,
@@ -291,6 +294,10 @@ impl HttpReply {
 impl ReplyStream for HttpReply {
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
         Box::pin(poll_fn(|context| self.poll(context)))
+    }
+
+    fn allowance(&self) -> Option<Allowance> {
+        self.allowance
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -26,7 +27,7 @@ use super::written::WrittenResults;
 use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::{ModelConfig, Wire};
 use crate::model::{
-    ChatModel, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, ServerWindow,
+    Allowance, ChatModel, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, ServerWindow,
 };
 use crate::safety::net::{self, Net};
 
@@ -224,8 +225,12 @@ impl ModelServer {
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
         notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
         let reading = ReplyReading::new(wires::create_decoder(plan.wire, &plan.dialect, request.tools), reply);
+        let header = |name: &str| response.headers().get(name)?.to_str().ok();
+        let allowance = Allowance::read(header, Timestamp::now());
         let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, exchange, asked)))
+        let mut reply = HttpReply::new(stream, reading, self.endpoint(), body, exchange, asked);
+        reply.allowance = allowance;
+        Ok(Box::new(reply))
     }
 }
 

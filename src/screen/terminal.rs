@@ -26,16 +26,16 @@ pub use console::{Away, Console};
 pub use field::{Edited, TextField};
 #[cfg(unix)]
 pub use input::{
-    forget_typed, leave_signals_to_the_reader, stdin_is_null, stdin_is_spent, stdin_ready, stop_program,
-    typed_ahead, wait_for_keys,
+    find_stdin_size, forget_typed, leave_signals_to_the_reader, stdin_is_null, stdin_is_spent, stdin_ready,
+    stop_program, typed_ahead, wait_for_keys,
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
 pub use modes::{ask_hidden, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, ask_hidden, forget_typed, leave_signals_to_the_reader, put_back, stdin_is_null, stdin_ready,
-    stop_program, typed_ahead, wait_for_keys,
+    Away, Console, ask_hidden, find_stdin_size, forget_typed, leave_signals_to_the_reader, put_back,
+    stdin_is_null, stdin_ready, stop_program, typed_ahead, wait_for_keys,
 };
 pub use vi::Vi;
 

@@ -25,7 +25,7 @@ pub enum SetupErrorKind {
 }
 
 impl SetupError {
-    pub(super) fn usage(message: impl ToString) -> Self {
+    pub fn usage(message: impl ToString) -> Self {
         Self { kind: SetupErrorKind::Usage, message: message.to_string() }
     }
 

@@ -1,5 +1,5 @@
 //! A model shared by many runs: if one of them meets the rate limit, all of them wait, and ask no faster from then on than
-//! the server took before.
+//! the server took before. Where the server says what it still takes, no more is sent.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::model::{
-    ChatModel, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, ServerWindow,
+    Allowance, AllowanceLeft, ChatModel, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream,
 };
 
 /// The wait after a first refusal without a stated wait. It doubles with each further one.
@@ -42,13 +42,44 @@ struct PaceState {
     /// The requests that a window takes, once that is learnt, and when it was.
     most: Option<(usize, Instant)>,
     has_answered: bool,
+    /// Requests that went out, and whose answer has not begun.
+    flying: u64,
+    requests: ServerBudget,
+    tokens: ServerBudget,
     /// Requests that wait.
     waiting: usize,
 }
 
+/// What a server said that it still takes of one kind, until it takes all again; `None` if it said nothing.
+#[derive(Debug, Default)]
+struct ServerBudget(Option<(u64, Instant)>);
+
+impl ServerBudget {
+    /// Notes what the server said, less what is on its way to it.
+    fn set(&mut self, said: Option<AllowanceLeft>, flying: u64, now: Instant) {
+        // The limit of a day is not waited for.
+        let said = said.filter(|said| said.renewed_in < GIVES_UP);
+        if let Some(said) = said {
+            self.0 = Some((said.left.saturating_sub(flying), now + said.renewed_in));
+        }
+    }
+
+    /// The time until so much is taken; `None` if it is.
+    fn wait_for(&mut self, need: u64, now: Instant) -> Option<Duration> {
+        self.0 = self.0.filter(|(_, renewed)| *renewed > now);
+        self.0.filter(|(left, _)| *left < need).map(|(_, renewed)| renewed - now)
+    }
+
+    fn spend(&mut self, amount: u64) {
+        if let Some((left, _)) = &mut self.0 {
+            *left = left.saturating_sub(amount);
+        }
+    }
+}
+
 impl PaceState {
-    /// The time until the next request may go out; `None` lets it through, and counts it.
-    fn admit(&mut self, now: Instant) -> Option<Duration> {
+    /// The time until the next request, of so many tokens, may go out; `None` lets it through, and counts it.
+    fn admit(&mut self, tokens: u64, now: Instant) -> Option<Duration> {
         if let Some(opens) = self.opens.filter(|opens| *opens > now) {
             return Some(opens - now);
         }
@@ -61,8 +92,25 @@ impl PaceState {
         {
             return self.passed.get(self.passed.len() - most).map(|first| *first + WINDOW - now);
         }
+        // One request always goes out: what it needs alone is the server's to judge.
+        let waits = [self.requests.wait_for(1, now), self.tokens.wait_for(tokens, now)];
+        if let Some(wait) =
+            waits.into_iter().flatten().max().filter(|_| self.flying > 0 || !self.passed.is_empty())
+        {
+            return Some(wait);
+        }
+        self.requests.spend(1);
+        self.tokens.spend(tokens);
+        self.flying += 1;
         self.passed.push_back(now);
         None
+    }
+
+    /// Notes what a server said with an answer.
+    fn hear(&mut self, allowance: Option<Allowance>, now: Instant) {
+        let Some(allowance) = allowance else { return };
+        self.requests.set(allowance.requests, self.flying, now);
+        self.tokens.set(allowance.tokens, 0, now);
     }
 
     /// Notes a refusal for too many requests: what was let through before it is what the window takes.
@@ -99,6 +147,15 @@ impl Drop for WaitingRequest<'_> {
     }
 }
 
+/// A request whose answer has not begun, until this is dropped.
+struct FlyingRequest<'a>(&'a Gate);
+
+impl Drop for FlyingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.change(|state| state.flying -= 1);
+    }
+}
+
 /// A model behind a gate.
 pub(super) struct Paced {
     pub model: Arc<dyn ChatModel>,
@@ -122,9 +179,9 @@ impl Gate {
         self.change(|state| state.waiting)
     }
 
-    async fn pass(&self) {
+    async fn pass(&self, tokens: u64) {
         let mut waiting = None;
-        while let Some(wait) = self.change(|state| state.admit(Instant::now())) {
+        while let Some(wait) = self.change(|state| state.admit(tokens, Instant::now())) {
             waiting.get_or_insert_with(|| WaitingRequest::begin(self));
             tokio::time::sleep(wait).await;
         }
@@ -164,8 +221,13 @@ impl ChatModel for Paced {
     fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(async move {
             loop {
-                self.gate.pass().await;
+                self.gate.pass(self.model.measured(request).unwrap_or_default()).await;
+                let flying = FlyingRequest(&self.gate);
                 let reply = self.model.ask(request).await;
+                drop(flying);
+                if let Ok(reply) = &reply {
+                    self.gate.change(|state| state.hear(reply.allowance(), Instant::now()));
+                }
                 if !self.gate.note(reply.as_ref().map(drop)) {
                     return reply;
                 }
@@ -173,28 +235,12 @@ impl ChatModel for Paced {
         })
     }
 
-    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
-        self.model.measured(request)
-    }
-
     fn preview(&self, request: ModelRequest<'_>) -> Value {
         self.model.preview(request)
     }
 
-    fn prepare(&self) {
-        self.model.prepare();
-    }
-
-    fn settle(&self) -> BoxFuture<'_, ()> {
-        self.model.settle()
-    }
-
-    fn find_window(&self) -> Option<ServerWindow> {
-        self.model.find_window()
-    }
-
-    fn learnt(&self) -> Learnt {
-        self.model.learnt()
+    fn inner(&self) -> Option<&dyn ChatModel> {
+        Some(&*self.model)
     }
 }
 
@@ -235,25 +281,51 @@ mod tests {
     fn after_a_refusal_a_minute_takes_what_it_took_before() {
         let (mut state, start) = (PaceState::default(), Instant::now());
         for second in 0..61 {
-            assert_eq!(state.admit(start + Duration::from_millis(100 * second)), None);
+            assert_eq!(state.admit(0, start + Duration::from_millis(100 * second)), None);
         }
         state.refuse(Some(Duration::from_secs(1)), start + Duration::from_secs(6));
         assert_eq!(state.most.map(|(most, _)| most), Some(60));
         // The sixtieth before it leaves the window after a minute.
-        let wait = state.admit(start + Duration::from_secs(10));
+        let wait = state.admit(0, start + Duration::from_secs(10));
         assert_eq!(wait, Some(Duration::from_secs(50)));
         let mut now = start + Duration::from_mins(1);
         let mut passed = 0;
         while now < start + Duration::from_mins(3) {
-            match state.admit(now) {
+            match state.admit(0, now) {
                 None => passed += 1,
                 Some(wait) => now += wait,
             }
         }
         assert!((118..=122).contains(&passed), "{passed} in two minutes");
         // Later it tries again whether more is taken.
-        assert_eq!(state.admit(start + Duration::from_mins(7)), None);
+        assert_eq!(state.admit(0, start + Duration::from_mins(7)), None);
         assert_eq!(state.most, None);
+    }
+
+    #[test]
+    fn no_more_is_sent_than_the_server_says_it_takes() {
+        let (mut state, start) = (PaceState::default(), Instant::now());
+        let said = |requests: u64, tokens: u64| {
+            let left = |left| Some(AllowanceLeft { left, renewed_in: Duration::from_secs(30) });
+            Some(Allowance { requests: left(requests), tokens: left(tokens) })
+        };
+        assert_eq!(state.admit(100, start), None);
+        assert_eq!(state.admit(100, start), None);
+        // The first answer counts what the server had by then: one more is on its way.
+        state.flying = 1;
+        state.hear(said(3, 1000), start);
+        assert_eq!([(); 3].map(|()| state.admit(10, start)), [None, None, Some(Duration::from_secs(30))]);
+        assert_eq!(state.admit(10, start + Duration::from_secs(30)), None);
+        state.flying = 0;
+        state.hear(said(50, 100), start + Duration::from_secs(31));
+        assert_eq!(state.admit(90, start + Duration::from_secs(31)), None);
+        assert_eq!(state.admit(90, start + Duration::from_secs(41)), Some(Duration::from_secs(20)));
+        // What the server says of a day holds nothing back.
+        let day = AllowanceLeft { left: 0, renewed_in: Duration::from_hours(20) };
+        let mut other = PaceState::default();
+        assert_eq!(other.admit(1, start), None);
+        other.hear(Some(Allowance { requests: Some(day), tokens: None }), start);
+        assert_eq!(other.admit(1, start), None);
     }
 
     #[test]

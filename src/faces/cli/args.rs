@@ -13,6 +13,8 @@ mod turn;
 mod usage;
 mod values;
 mod var;
+#[cfg(feature = "scale")]
+mod worker;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -37,6 +39,8 @@ pub use turn::{RecordingArgs, TurnArgs};
 pub use usage::UsageError;
 use values::{check_assignment, parse_agent};
 pub use var::{Var, VarValue};
+#[cfg(feature = "scale")]
+pub use worker::{WorkerArgs, WorkerCommand};
 
 const GLOBAL: &str = "Global options";
 
@@ -93,6 +97,9 @@ pub enum CliCommand {
     Run(RunArgs),
     /// Do one task for each line of stdin: print one JSON line for each
     Map(MapArgs),
+    /// Work off tasks of a queue, which agent map --queue fills
+    #[cfg(feature = "scale")]
+    Worker(WorkerArgs),
     /// Review a change: print findings with file, line, severity and confidence
     Review(ReviewArgs),
     /// Write one small file for the model of your choice, or copies of what is built in; overwrite nothing

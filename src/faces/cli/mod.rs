@@ -26,6 +26,8 @@ mod skill;
 mod stats;
 mod stdin;
 mod tool;
+#[cfg(feature = "scale")]
+mod worker;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -83,6 +85,8 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Chat(args) => chat::run_chat(&setup, args),
         CliCommand::Run(args) => run::run_once(setup, args),
         CliCommand::Map(args) => map::run_map(setup, args),
+        #[cfg(feature = "scale")]
+        CliCommand::Worker(args) => worker::run_worker(setup, args),
         CliCommand::Review(args) => review::run_review(&setup, args),
         CliCommand::Plugin(command) => plugin::run_plugin(&setup, command),
         CliCommand::Import { source, dry_run } => import::import_setup(&setup, source, dry_run),

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
+use super::super::allowance::parse_span;
+
 /// The advice in the headers of a response about another attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::model) struct Hints {
@@ -58,31 +60,6 @@ pub(super) fn in_words(message: &str) -> Option<Duration> {
         ["try again in ", "retry in ", "retry after ", "try again after ", "please wait ", "reset in "];
     let text = message.to_ascii_lowercase();
     BEFORE.iter().find_map(|words| parse_span(&text[text.find(words)? + words.len()..]))
-}
-
-/// A span of time at the beginning of a text: `1.2s`, `20ms`, `6m0s`, `1h 2m`, `12 seconds`, `2 days`.
-fn parse_span(text: &str) -> Option<Duration> {
-    /// The names of units, and their seconds.
-    const UNITS: [(&str, f64); 5] = [
-        ("ms milliseconds", 0.001),
-        ("s sec second seconds", 1.0),
-        ("m min minute minutes", 60.0),
-        ("h hour hours", 3600.0),
-        ("day days", 86_400.0),
-    ];
-    let (mut rest, mut seconds, mut found) = (text.trim_start(), 0.0, false);
-    loop {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let Ok(amount) = rest[..number].trim_end_matches('.').parse::<f64>() else { break };
-        let after = rest[number..].trim_start();
-        let unit = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let is_named = |names: &str| names.split(' ').any(|name| name == &after[..unit]);
-        let Some((_, scale)) = UNITS.iter().find(|(names, _)| is_named(names)) else { break };
-        seconds += amount * scale;
-        found = true;
-        rest = after[unit..].trim_start();
-    }
-    Duration::try_from_secs_f64(seconds).ok().filter(|_| found)
 }
 
 #[cfg(test)]

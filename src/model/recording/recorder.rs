@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedReply, Recorder, ReplyPiece};
 use crate::model::neutral::write_neutral;
-use crate::model::{ChatModel, Delta, Learnt, ModelError, ModelInfo, ModelRequest, ReplyStream, ServerWindow};
+use crate::model::{Allowance, ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyStream};
 
 pub(super) struct RecordedModel {
     model: Arc<dyn ChatModel>,
@@ -73,28 +73,16 @@ impl ChatModel for RecordedModel {
         self.model.preview(request)
     }
 
-    fn prepare(&self) {
-        self.model.prepare();
-    }
-
-    fn settle(&self) -> BoxFuture<'_, ()> {
-        self.model.settle()
-    }
-
-    fn find_window(&self) -> Option<ServerWindow> {
-        self.model.find_window()
-    }
-
-    fn measured(&self, request: ModelRequest<'_>) -> Option<u64> {
-        self.model.measured(request)
-    }
-
-    fn learnt(&self) -> Learnt {
-        self.model.learnt()
+    fn inner(&self) -> Option<&dyn ChatModel> {
+        Some(&*self.model)
     }
 }
 
 impl ReplyStream for RecordedStream {
+    fn allowance(&self) -> Option<Allowance> {
+        self.reply.allowance()
+    }
+
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
         Box::pin(async {
             let next = self.reply.next().await;

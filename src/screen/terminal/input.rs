@@ -62,6 +62,13 @@ pub fn stdin_is_null() -> bool {
     stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.st_dev, null.st_ino) == (stdin.st_dev, stdin.st_ino)))
 }
 
+/// The size of standard input in bytes, if it is a file.
+pub fn find_stdin_size() -> Option<u64> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned().ok()?;
+    let about = std::fs::File::from(stdin).metadata().ok()?;
+    about.is_file().then_some(about.len())
+}
+
 fn limit_wait(patience: Option<Duration>) -> PollTimeout {
     patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX))
 }

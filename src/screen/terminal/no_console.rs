@@ -59,6 +59,11 @@ pub fn stdin_is_null() -> bool {
     false
 }
 
+/// Returns nothing: on this system, it is not asked.
+pub fn find_stdin_size() -> Option<u64> {
+    None
+}
+
 /// Returns true: on this system, the read that follows waits.
 pub fn stdin_ready(_: Option<Duration>) -> bool {
     true

@@ -42,6 +42,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("reqwest", &["src/safety/net.rs", "src/safety/net/", "src/model/", "src/tools/mcp/client.rs"]),
     ("rmcp", &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/serve/"]),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
+    // workers
+    ("async_nats", &["src/agent/workers/queue.rs"]),
+    ("rustls_platform_verifier", &["src/agent/workers/tls.rs"]),
+    ("tokio_postgres", &["src/agent/workers/results.rs", "src/agent/workers/tls.rs"]),
+    ("tokio_rustls", &["src/agent/workers/tls.rs"]),
     // files and search
     ("globset", &["src/tools/", "src/safety/policy/", "src/base/text.rs"]),
     ("icu_normalizer", &["src/base/text.rs"]),

@@ -22,6 +22,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/agent/assembly/prompt_test/attempt.rs", 2, OWN),
     ("src/agent/assembly/wall_memory.rs", 3, KERNEL),
     ("src/agent/assembly/task/worktree.rs", 1, "the directory of all worktrees, which commands cannot write"),
+    ("src/agent/workers/work.rs", 6, OWN),
     ("src/config/import/home.rs", 2, "the settings of other agents in the home, which a person wrote"),
     ("src/config/import/installed.rs", 5, SETTINGS),
     ("src/config/import/settle.rs", 2, SETTINGS),

@@ -12,9 +12,9 @@ const LONGEST_FILE: usize = 400;
 
 /// Lines of code of the program: no blank lines, no comments, no tests. What stands is about 72,000; the rest is for what is
 /// still to come, and each capability names its share of it: 80,000 was meant for all, and servers of tools, editors, undoing,
-/// many tasks, hooks, reviews, trials, recordings, imports, plugins and serving other agents go beyond it until as much is
+/// many tasks, hooks, reviews, trials, recordings, imports, plugins, serving other agents and workers go beyond it until as much is
 /// taken out elsewhere.
-const MOST_CODE_LINES: usize = 91_600;
+const MOST_CODE_LINES: usize = 93_200;
 
 const ALL: &[&str] = &["src", "build", "tests", "benches"];
 

@@ -43,9 +43,24 @@ pub struct MapArgs {
     /// Go on with results of another task
     #[arg(long, requires = "output_file")]
     pub force: bool,
+    #[cfg(feature = "scale")]
+    #[command(flatten)]
+    pub queue: QueueArgs,
     /// A JSON Schema that each answer must match
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
+}
+
+/// Where tasks run, if it is not here.
+#[cfg(feature = "scale")]
+#[derive(Debug, Args)]
+pub struct QueueArgs {
+    /// Publish the tasks for `agent worker`, to this NATS server; - takes the address from AGENT_QUEUE
+    #[arg(long, value_name = "URL", allow_hyphen_values = true, conflicts_with_all = ["isolate", "retry_failed"])]
+    pub queue: Option<String>,
+    /// With --queue: wait for the results, and write them as usual
+    #[arg(long, requires = "queue")]
+    pub collect: bool,
 }
 
 /// The form of the lines.

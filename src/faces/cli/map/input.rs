@@ -1,6 +1,8 @@
 //! The lines of stdin as items: JSON objects or values, or plain text. They are read as they are needed, by a thread.
 
 use std::io::{self, BufRead, BufReader};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use serde_json::Value;
@@ -29,14 +31,20 @@ pub struct MapItem {
 /// The lines of an input.
 pub struct MapItems {
     receiver: mpsc::Receiver<io::Result<MapItem>>,
+    /// The bytes of the lines that were read.
+    consumed: Arc<AtomicU64>,
+    /// The bytes of the whole input, if it is a file.
+    size: Option<u64>,
 }
 
 impl MapItems {
-    /// Begins to read.
-    pub fn read(input: impl io::Read + Send + 'static, form: InputForm) -> Self {
+    /// Begins to read. `size` is that of the whole input in bytes, if it is known.
+    pub fn read(input: impl io::Read + Send + 'static, form: InputForm, size: Option<u64>) -> Self {
         let (sender, receiver) = mpsc::channel(AHEAD);
+        let consumed = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&consumed);
         thread::spawn(move || {
-            let mut lines = BoundedLines { from: BufReader::new(input), is_first: true };
+            let mut lines = BoundedLines { from: BufReader::new(input), is_first: true, counted };
             let mut form = form;
             while let Some(line) = lines.next_line().transpose() {
                 let item = line.map(|line| parse_line(line, &mut form));
@@ -46,7 +54,13 @@ impl MapItems {
                 }
             }
         });
-        Self { receiver }
+        Self { receiver, consumed, size }
+    }
+
+    /// How many items there will be in all, if the size of the input is known and `read` of them were read.
+    pub fn estimate_count(&self, read: usize) -> Option<u64> {
+        let consumed = self.consumed.load(Ordering::Relaxed);
+        (read as u64).saturating_mul(self.size?).checked_div(consumed)
     }
 
     /// The next item; `None` at the end.
@@ -67,6 +81,7 @@ enum BoundedLine {
 struct BoundedLines<R> {
     from: R,
     is_first: bool,
+    counted: Arc<AtomicU64>,
 }
 
 impl<R: BufRead> BoundedLines<R> {
@@ -86,7 +101,9 @@ impl<R: BufRead> BoundedLines<R> {
                 if !is_long {
                     line.extend_from_slice(&buffer[..taken]);
                 }
-                self.from.consume(taken + usize::from(end.is_some()));
+                let taken = taken + usize::from(end.is_some());
+                self.from.consume(taken);
+                self.counted.fetch_add(taken as u64, Ordering::Relaxed);
                 if end.is_some() {
                     break;
                 }
@@ -152,7 +169,7 @@ mod tests {
     use super::*;
 
     fn items(input: &'static [u8], form: InputForm) -> Vec<MapItem> {
-        let mut items = MapItems::read(input, form);
+        let mut items = MapItems::read(input, form, None);
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async move {
             let mut read = Vec::new();

@@ -2,7 +2,10 @@
 
 mod input;
 mod progress;
+#[cfg(feature = "scale")]
+mod queued;
 mod results;
+mod runner;
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
@@ -19,7 +22,7 @@ use crate::base::text;
 use crate::conversation::event::RunStatus;
 use crate::conversation::message::Usage;
 use crate::prompt::AnswerReader;
-use crate::screen::Bar;
+use crate::screen::{Bar, terminal};
 use crate::template::{Template, Undefined, convert_value};
 
 use super::args::MapArgs;
@@ -29,6 +32,7 @@ use super::{CommandFailure, CommandOutcome, exit, note_progress, run, warn_perso
 use input::{MapItem, MapItems};
 use progress::{KnownIds, MapProgress, StopSwitch};
 use results::{GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
+use runner::TaskRunner;
 
 /// What tasks may do.
 fn describe_isolation(isolation: Option<TaskIsolation>) -> &'static str {
@@ -45,8 +49,6 @@ fn describe_isolation(isolation: Option<TaskIsolation>) -> &'static str {
     }
 }
 
-/// The tasks at a time.
-const USUAL_JOBS: usize = 8;
 /// The time between two lines of progress where no bar is drawn.
 const BETWEEN: Duration = Duration::from_secs(10);
 /// The time after which progress is looked at again, if nothing happens.
@@ -72,8 +74,21 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     if io::stdin().is_terminal() {
         return Err(CommandFailure::usage("the items come from stdin, one a line: agent map \"TASK\" < FILE"));
     }
+    #[cfg(feature = "scale")]
+    let queued = queued::prepare_queue(&setup, &args, &config, &options, &digest)?;
+    #[cfg(feature = "scale")]
+    if let Some(queued) = &queued
+        && !args.queue.collect
+    {
+        let items = MapItems::read(io::stdin(), args.input, terminal::find_stdin_size());
+        return queued.publish_all(items, template.as_ref(), &args, signals);
+    }
     let store = (!args.turn.ephemeral).then(|| assembly::open_store(&config));
-    let runner = MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost)?;
+    let make = || MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost);
+    #[cfg(feature = "scale")]
+    let runner = queued.map_or_else(|| make().map(TaskRunner::Here), |queued| Ok(TaskRunner::Queue(queued)))?;
+    #[cfg(not(feature = "scale"))]
+    let runner = TaskRunner::Here(make()?);
     let going_on = GoingOn {
         task: &digest,
         is_forced: args.force,
@@ -85,8 +100,8 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         None => results::open_stdout(!args.unordered)?,
     };
     if !setup.global.quiet {
-        runner.warnings.iter().for_each(|warning| warn_person(warning));
-        note_progress(describe_isolation(isolation));
+        runner.warnings().iter().for_each(|warning| warn_person(warning));
+        note_progress(runner.describe_place().unwrap_or_else(|| describe_isolation(isolation)));
         if !opened.finished.is_empty() {
             note_progress(&format!(
                 "{} are finished and are not run again.",
@@ -95,19 +110,19 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         }
     }
     let stop = Arc::new(StopSwitch::default());
-    stop.listen(&signals, &runner);
+    stop.listen(&signals, runner.cancel());
     let job = MapJob {
         template,
         skills: args.turn.skills.clone(),
         digest,
+        jobs: args.jobs.map_or_else(|| runner.usual_jobs(), usize::from),
         runner: Arc::new(runner),
         stop,
-        jobs: args.jobs.map_or(USUAL_JOBS, usize::from),
         is_ordered: !args.unordered,
         is_quiet: setup.global.quiet,
         bar: setup.bar(),
     };
-    let items = MapItems::read(io::stdin(), args.input);
+    let items = MapItems::read(io::stdin(), args.input, terminal::find_stdin_size());
     let runtime = build_runtime()?;
     let ended = runtime.block_on(job.run_all(items, opened));
     // A thread may still read a line.
@@ -158,7 +173,7 @@ struct MapJob {
     template: Option<Template>,
     skills: Vec<String>,
     digest: String,
-    runner: Arc<MapRunner>,
+    runner: Arc<TaskRunner>,
     stop: Arc<StopSwitch>,
     jobs: usize,
     is_ordered: bool,
@@ -173,7 +188,7 @@ impl MapJob {
     async fn run_all(self, mut items: MapItems, opened: OpenedResults) -> CommandOutcome {
         let OpenedResults { writer, finished } = opened;
         let (mut running, mut progress) = (JoinSet::<EndedTask>::new(), MapProgress::default());
-        let mut ids = KnownIds::default();
+        let (mut ids, began) = (KnownIds::default(), Instant::now());
         let (mut is_warm, mut wrong) = (false, None);
         loop {
             let is_stopping = self.stop.is_draining() || self.runner.is_exhausted() || writer.has_failed();
@@ -206,6 +221,7 @@ impl MapJob {
                 () = changed => {}
                 () = tokio::time::sleep(TICK) => {}
             }
+            progress.estimate(began.elapsed(), items.estimate_count(progress.read));
             self.tell(&mut progress, running.len());
         }
         let waiting = writer.finish();
@@ -228,7 +244,7 @@ impl MapJob {
         if let Some(error) = wrong {
             return Err(CommandFailure::word(exit::FAILED, format!("stdin cannot be read: {error}")));
         }
-        Ok(match self.runner.cancel.signal() {
+        Ok(match self.runner.cancel().signal() {
             Some(signal) => signal.code(),
             None if self.stop.is_draining() => Signal::Interrupt.code(),
             None if self.runner.is_exhausted() => exit::LIMIT,
@@ -255,12 +271,16 @@ impl MapJob {
             }
             return;
         }
-        let task = value
-            .and_then(|item| Ok(MapTask { said: self.write_task(&item)?, item, skills: self.skills.clone() }));
+        let task = value.and_then(|item| {
+            Ok(MapTask { said: write_task(self.template.as_ref(), &item)?, item, skills: self.skills.clone() })
+        });
         match task {
             Ok(task) => {
                 let runner = Arc::clone(&self.runner);
-                running.spawn(async move { (at, id, runner.run(task).await) });
+                running.spawn(async move {
+                    let ended = runner.run(&id, task).await;
+                    (at, id, ended)
+                });
             }
             Err(why) => {
                 progress.failed += 1;
@@ -268,13 +288,6 @@ impl MapJob {
                 writer.add(WrittenRow::New(at, write_row(&row)));
             }
         }
-    }
-
-    /// The message of a task.
-    fn write_task(&self, item: &Value) -> Result<Option<String>, String> {
-        let Some(template) = &self.template else { return Ok(None) };
-        let context = convert_value(&serde_json::json!({ "item": item }));
-        template.render(&context).map(Some).map_err(|error| error.to_string())
     }
 
     fn fail<'a>(&'a self, id: &'a str, exit_code: u8, reason: &'a str) -> ResultRow<'a> {
@@ -304,7 +317,7 @@ impl MapJob {
         progress: &mut MapProgress,
     ) {
         let row = match &ended {
-            Err(_) if self.runner.cancel.is_triggered() => return,
+            Err(_) if self.runner.cancel().is_triggered() => return,
             Ok(outcome) if outcome.ending.status == RunStatus::Interrupted => return,
             Err(error) => self.fail(id, exit::FAILED, &error.message),
             Ok(outcome) => {
@@ -346,6 +359,13 @@ impl MapJob {
             note_progress(&progress.describe(running, waiting));
         }
     }
+}
+
+/// The message of a task.
+fn write_task(template: Option<&Template>, item: &Value) -> Result<Option<String>, String> {
+    let Some(template) = template else { return Ok(None) };
+    let context = convert_value(&serde_json::json!({ "item": item }));
+    template.render(&context).map(Some).map_err(|error| error.to_string())
 }
 
 fn write_row(row: &ResultRow<'_>) -> Vec<u8> {

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::agent::assembly::MapRunner;
+use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::base::text;
 use crate::conversation::message::{Cost, Usage};
@@ -25,8 +25,8 @@ pub struct StopSwitch {
 
 impl StopSwitch {
     /// Hears the signals from now on.
-    pub fn listen(self: &Arc<Self>, signals: &Signals, runner: &MapRunner) {
-        let (switch, cancel) = (Arc::clone(self), runner.cancel.clone());
+    pub fn listen(self: &Arc<Self>, signals: &Signals, cancel: &Cancel) {
+        let (switch, cancel) = (Arc::clone(self), cancel.clone());
         signals.pass(move |signal| {
             let was_draining = switch.is_draining.swap(true, Ordering::SeqCst);
             if cancel.is_triggered() {
@@ -52,6 +52,18 @@ impl StopSwitch {
     }
 }
 
+/// Fewer tasks say nothing about the others.
+const FEW: u64 = 3;
+
+/// A span of time as a person says it: seconds below two minutes, then minutes, then hours.
+fn round_time(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ ..120 => format!("{} s", seconds.max(1)),
+        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
 /// How far it is.
 #[derive(Default)]
 pub struct MapProgress {
@@ -67,6 +79,8 @@ pub struct MapProgress {
     pub is_read: bool,
     /// True once it was said that requests wait.
     pub has_waited: bool,
+    /// The time that the rest will take.
+    pub left: Option<Duration>,
     /// When it was last told.
     pub told: Option<Instant>,
 }
@@ -83,7 +97,19 @@ impl MapProgress {
         }
         parts.push(format!("{} tokens", self.usage.total()));
         parts.extend(self.cost.usd().map(|usd| format!("${usd:.4}")));
+        parts.extend(self.left.filter(|_| running > 0).map(|left| format!("about {} left", round_time(left))));
         parts.join(", ")
+    }
+
+    /// Estimates the time left from what ended in the time since this run began. `count` is that of all items, as far as it
+    /// is known.
+    pub fn estimate(&mut self, spent: Duration, count: Option<u64>) {
+        let ended = (self.done + self.failed) as u64;
+        let count = if self.is_read { Some(self.read as u64) } else { count };
+        self.left = count.filter(|_| ended >= FEW).map(|count| {
+            let rest = count.saturating_sub(ended + self.kept as u64);
+            spent / u32::try_from(ended).unwrap_or(u32::MAX) * u32::try_from(rest).unwrap_or(u32::MAX)
+        });
     }
 }
 

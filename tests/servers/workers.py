@@ -1,0 +1,223 @@
+"""Workers beside a real queue and a real database: workers.py PROGRAM NATS_SERVER PG_BIN ROOM
+
+Tasks are published while workers are killed, the queue and the database are restarted, and messages that are no tasks arrive;
+then each task has one result. Prints its counts.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PROGRAM, NATS, PG, ROOM = sys.argv[1:]
+random.seed(int(os.environ.get("AGENT_TEST_SEED", "7")))
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+NATS_PORT, PG_PORT = free_port(), free_port()
+shutil.rmtree(ROOM, ignore_errors=True)
+for name in ("work", "home/.config/agent/models", "home/.config/agent/prompts/label", "pg"):
+    os.makedirs(f"{ROOM}/{name}")
+ENV = dict(
+    PATH=os.environ["PATH"],
+    HOME=f"{ROOM}/home",
+    AGENT_QUEUE=f"nats://127.0.0.1:{NATS_PORT}",
+    AGENT_STORE=f"postgres://postgres@127.0.0.1:{PG_PORT}/postgres",
+)
+
+
+def write(path, text):
+    with open(f"{ROOM}/{path}", "w") as file:
+        file.write(text)
+
+
+def model(delay):
+    write("home/.config/agent/models/quick.yaml", f'provider: scripted\nscript:\n  - {{ text: "done", delay: {delay} }}\n')
+
+
+# The database refuses root.
+AS_OWNER = []
+if os.getuid() == 0:
+    shutil.chown(f"{ROOM}/pg", "postgres")
+    directory = ROOM
+    while directory != "/":
+        os.chmod(directory, os.stat(directory).st_mode | 0o111)
+        directory = os.path.dirname(directory)
+    AS_OWNER = ["runuser", "-u", "postgres", "--"]
+
+
+def pg_ctl(*arguments):
+    options = f"-p {PG_PORT} -c listen_addresses=127.0.0.1 -c unix_socket_directories={ROOM}/pg"
+    command = [*AS_OWNER, f"{PG}/pg_ctl", "-w", "-D", f"{ROOM}/pg/data", "-l", f"{ROOM}/pg/log", "-o", options]
+    subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+
+def start_nats():
+    log = open(f"{ROOM}/nats.log", "a")
+    queue = subprocess.Popen([NATS, "-a", "127.0.0.1", "-p", str(NATS_PORT), "-js", "-sd", f"{ROOM}/nats"], stderr=log)
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", NATS_PORT)).close()
+            return queue
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit("the queue does not start")
+
+
+def agent(*arguments, stdin="", code=0):
+    done = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, text=True, env=ENV, cwd=f"{ROOM}/work")
+    assert done.returncode == code, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def worker(jobs=8, *arguments):
+    log = open(f"{ROOM}/worker.log", "a")
+    return subprocess.Popen(
+        [PROGRAM, "worker", "-m", "quick", "--jobs", str(jobs), *arguments], env=ENV, cwd=f"{ROOM}/work", stderr=log)
+
+
+def stop(workers, code=143):
+    for one in workers:
+        one.send_signal(signal.SIGTERM)
+    for one in workers:
+        assert one.wait(60) == code, one.returncode
+
+
+def collect(task, items, *options):
+    done = agent("map", "--queue", "-", "--collect", *options, task, stdin="".join(f"{item}\n" for item in items))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == len(items) == len({row["id"] for row in rows}), (len(rows), len(items))
+    return rows
+
+
+def count(sql):
+    command = [*AS_OWNER, f"{PG}/psql", "-h", "127.0.0.1", "-p", str(PG_PORT), "-U", "postgres", "-tAc", sql]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout)
+
+
+def publish_raw(subject, payload):
+    with socket.create_connection(("127.0.0.1", NATS_PORT)) as line:
+        line.sendall(f"CONNECT {{}}\r\nPUB {subject} {len(payload)}\r\n".encode() + payload + b"\r\nPING\r\n")
+        while b"PONG" not in line.recv(4096):
+            pass
+
+
+def until(is_so, what):
+    for _ in range(1200):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"not within a minute: {what}")
+
+
+subprocess.run([*AS_OWNER, f"{PG}/initdb", "-D", f"{ROOM}/pg/data", "-A", "trust"], check=True,
+               stdout=subprocess.DEVNULL, cwd="/")
+pg_ctl("start")
+queue = start_nats()
+try:
+    # Nothing is made without being asked, and what is made is made once.
+    model("10ms")
+    assert "agent worker init" in agent("worker", code=11).stderr
+    assert "are made" in agent("worker", "init").stdout
+    assert "already" in agent("worker", "init").stdout
+
+    # One task has one result; its session is the log's own lines; a second time nothing is done.
+    one = worker()
+    first = collect("Once: {{ item }}", range(100))
+    assert all(row["exit_code"] == 0 and row["result"] == "done" for row in first), first[0]
+    log = agent("worker", "session", first[0]["session"]).stdout
+    assert json.loads(log.splitlines()[0]) and log.endswith("\n")
+    assert collect("Once: {{ item }}", range(100)) == first
+    assert count("SELECT count(*) FROM agent_results") == 100
+
+    # What is no task lies with the dead; what does not fit the worker is refused.
+    publish_raw("agent.tasks.x", b"hello")
+    publish_raw("agent.tasks.x", b'{"v":2}')
+    until(lambda: "given up                     2" in agent("worker", "status").stdout, "two messages are dead")
+    write("home/.config/agent/prompts/label/v1.0.md", "---\ndescription: A label.\n---\nLabel it.\n")
+    agent("map", "--queue", "-", "--prompt", "label@1.0", "--max-turns", "3", "{{ item }}", stdin="x\n", code=2)
+    assert collect("With a prompt {{ item }}", ["x"], "--prompt", "label@1.0")[0]["exit_code"] == 0
+    stop([one])
+
+    # A worker that is told to end gives back what it cannot end.
+    model("60s")
+    one = worker(4, "--grace", "1s")
+    agent("map", "--queue", "-", "Slow: {{ item }}", stdin="1\n2\n3\n")
+    until(lambda: "running                      3" in agent("worker", "status").stdout, "three run")
+    stop([one])
+    model("10ms")
+    one = worker()
+    assert len(collect("Slow: {{ item }}", [1, 2, 3])) == 3
+    print("a worker that was told to end gave back 3 of 3 tasks")
+
+    # The queue and the database go away and come back.
+    model("30ms")
+    tasks = subprocess.Popen(
+        [PROGRAM, "map", "--queue", "-", "--collect", "Away: {{ item }}"], env=ENV, cwd=f"{ROOM}/work",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tasks.stdin.write("".join(f"{item}\n" for item in range(600)))
+    tasks.stdin.close()
+    until(lambda: count("SELECT count(*) FROM agent_results") > 150, "tasks begin")
+    pg_ctl("restart", "-m", "immediate")
+    until(lambda: count("SELECT count(*) FROM agent_results") > 300, "tasks go on")
+    queue.send_signal(signal.SIGKILL)
+    queue.wait()
+    time.sleep(1)
+    queue = start_nats()
+    rows = [json.loads(line) for line in tasks.stdout]
+    assert tasks.wait() == 0 and len({row["id"] for row in rows}) == 600, len(rows)
+    print("the database and the queue were restarted over 600 tasks: each has one result")
+    stop([one])
+
+    # Workers are killed.
+    model("20ms")
+    kills, total = int(os.environ.get("AGENT_TEST_KILLS", "20")), int(os.environ.get("AGENT_TEST_TASKS", "1000"))
+    before = count("SELECT count(*) FROM agent_results")
+    workers = [worker() for _ in range(3)]
+    tasks = subprocess.Popen(
+        [PROGRAM, "map", "--queue", "-", "--collect", "Kills: {{ item }}"], env=ENV, cwd=f"{ROOM}/work",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tasks.stdin.write("".join(f"{item}\n" for item in range(total)))
+    tasks.stdin.close()
+    for _ in range(kills):
+        time.sleep(random.uniform(0.02, 0.25))
+        at = random.randrange(len(workers))
+        workers[at].kill()
+        workers[at].wait()
+        workers[at] = worker()
+    rows = [json.loads(line) for line in tasks.stdout]
+    assert tasks.wait() == 0 and len({row["id"] for row in rows}) == total, len(rows)
+    assert count("SELECT count(*) FROM agent_results") - before == total
+    again = count("SELECT count(*) FROM agent_leases WHERE begun > 1")
+    print(f"{kills} workers were killed over {total} tasks: each has one result; {again} were begun again")
+    stop(workers)
+
+    # Figures, for docs/scale.md.
+    if os.environ.get("AGENT_TEST_FIGURES"):
+        model("500ms")
+        for number in (1, 2, 4):
+            workers = [worker(4) for _ in range(number)]
+            time.sleep(1)
+            began = time.monotonic()
+            collect(f"Figures {number}: {{{{ item }}}}", range(64))
+            print(f"{number} workers of 4 jobs, a model of 500 ms: 64 tasks in {time.monotonic() - began:.1f} s")
+            stop(workers)
+        model("1ms")
+        workers = [worker(32)]
+        time.sleep(1)
+        began = time.monotonic()
+        collect("Overhead {{ item }}", range(2000))
+        print(f"1 worker of 32 jobs, a model of 1 ms: {(time.monotonic() - began) / 2000 * 1000:.1f} ms a task")
+        stop(workers)
+finally:
+    queue.kill()
+    pg_ctl("stop", "-m", "immediate")
