@@ -39,7 +39,7 @@ pub struct ResultStore {
 
 /// What became of the wish to work on a task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Claim {
+pub enum TaskClaim {
     /// It is this worker's, under this fencing number. So many workers began it, this one included.
     Held { fence: i64, begun: i32 },
     /// Another worker holds it.
@@ -147,13 +147,13 @@ impl ResultStore {
     ///
     /// # Errors
     /// The database cannot be asked: a sentence.
-    pub async fn claim(&self, task: &QueuedTask, worker: &str) -> Result<Claim, String> {
+    pub async fn claim(&self, task: &QueuedTask, worker: &str) -> Result<TaskClaim, String> {
         self.with(async |client| {
             let sql = "SELECT body FROM agent_results WHERE job = $1 AND id = $2";
             let row = client.query_opt(sql, &[&task.job, &task.id]).await.map_err(word_failure)?;
             let body = row.map(|row| row.get::<_, String>(0));
             if let Some(finished) = body.and_then(|body| serde_json::from_str(&body).ok()) {
-                return Ok(Claim::Finished(Box::new(finished)));
+                return Ok(TaskClaim::Finished(Box::new(finished)));
             }
             let sql =
                 "INSERT INTO agent_leases AS held VALUES ($1, $2, $3, 1, 1, now() + $4 * interval '1 second')
@@ -162,8 +162,9 @@ impl ResultStore {
                        WHERE held.until < now()
                        RETURNING fence, begun";
             let row = client.query_opt(sql, &[&task.job, &task.id, &worker, &ACK_WAIT.as_secs_f64()]).await;
-            let held = row.map_err(word_failure)?.map(|row| Claim::Held { fence: row.get(0), begun: row.get(1) });
-            Ok(held.unwrap_or(Claim::Taken))
+            let held =
+                row.map_err(word_failure)?.map(|row| TaskClaim::Held { fence: row.get(0), begun: row.get(1) });
+            Ok(held.unwrap_or(TaskClaim::Taken))
         })
         .await
     }

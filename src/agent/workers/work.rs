@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::queue::{ACK_WAIT, Delivery, TaskQueue};
-use super::results::{Claim, Lease, ResultStore, Written};
+use super::results::{Lease, ResultStore, TaskClaim, Written};
 use super::{FinishedTask, QueuedTask, TaskChoices};
 use crate::agent::Cancel;
 use crate::agent::assembly::{MapRunner, MapTask, RunOptions, TaskIsolation};
@@ -159,10 +159,10 @@ impl Worker {
             }
         };
         let (fence, begun) = match self.results.claim(&task, &self.name).await {
-            Ok(Claim::Held { fence, begun }) => (fence, begun),
-            Ok(Claim::Taken) if delivery.is_last => return self.give_up(&delivery).await,
-            Ok(Claim::Taken) => return delivery.give_back(LATER).await,
-            Ok(Claim::Finished(finished)) => {
+            Ok(TaskClaim::Held { fence, begun }) => (fence, begun),
+            Ok(TaskClaim::Taken) if delivery.is_last => return self.give_up(&delivery).await,
+            Ok(TaskClaim::Taken) => return delivery.give_back(LATER).await,
+            Ok(TaskClaim::Finished(finished)) => {
                 self.counts.dropped.fetch_add(1, Ordering::Relaxed);
                 if self.queue.report(&finished).await.is_ok() {
                     delivery.finish().await;
