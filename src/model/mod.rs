@@ -71,6 +71,7 @@ mod script;
 mod scripted;
 mod recording;
 mod local;
+mod key_check;
 mod probe;
 mod unconfigured;
 mod server;
@@ -93,6 +94,7 @@ pub use interface::{
     CallRecord, ChatModel, Delta, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyEnd,
     ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
+pub use key_check::is_key_refused;
 pub use local::{LocalServer, list_served, probe_local};
 pub use memory::{RefusalMemory, RememberedRefusal};
 pub use probe::Probed;

@@ -89,7 +89,7 @@ fn init(run: &Run, pick: fn(&str) -> bool, answers: &[(&str, &str)]) -> Terminal
 #[test]
 fn init_asks_for_the_model_and_writes_a_configuration_that_is_sound() {
     let run = Run::new().arg("init");
-    let answers = [("holds the key [ANTHROPIC_API_KEY]:", ""), ("Model [claude", "claude-haiku-4-5")];
+    let answers = [("leaves it to ANTHROPIC_API_KEY):", ""), ("Model [claude", "claude-haiku-4-5")];
     let mut terminal = init(&run, |line| line.ends_with(". Anthropic"), &answers);
     terminal.wait_for("Set ANTHROPIC_API_KEY to your key");
     assert_eq!(terminal.exit_code(), 0);
@@ -159,19 +159,64 @@ fn init_takes_any_server_and_never_a_key() {
 }
 
 #[test]
-fn init_refuses_a_key_in_place_of_a_name_and_writes_nothing_without_an_answer() {
-    let run = Run::new().arg("init");
+fn a_pasted_key_is_kept_apart_and_shown_nowhere_and_without_an_answer_nothing_is_written() {
     let key = "sk-proj-0123456789abcdef0123456789abcdef";
-    let answers = [("holds the key [OPENAI_API_KEY]:", key), ("not the name of a variable", "\u{4}")];
+    // No provider is asked: the way out is closed.
+    let new = || Run::new().arg("init").env("HTTPS_PROXY", "http://127.0.0.1:9");
+    let asked = "leaves it to OPENAI_API_KEY):";
+    let answers = [(asked, "two words"), ("a key is one word", key), ("Model [", "\u{4}")];
+    let run = new();
     let mut terminal = init(&run, |line| line.ends_with(". OpenAI"), &answers);
     assert_ne!(terminal.exit_code(), 0);
-    assert!(terminal.raw_to_the_end().contains("no file was written"));
+    let shown = terminal.raw_to_the_end();
+    assert!(shown.contains("no file was written") && !shown.contains(key), "{shown}");
+    assert!(run.place().kept().is_empty(), "{:?}", run.place().kept());
+
+    let run = new();
+    let mut terminal = init(&run, |line| line.ends_with(". OpenAI"), &[(asked, key), ("Model [", "")]);
+    terminal.wait_for("which only you can read");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(!terminal.raw_to_the_end().contains(key));
+    let file = std::fs::read_to_string(run.place().config().join("models/default.yaml")).expect("it was written");
+    assert!(!file.contains(key) && file.contains("env.OPENAI_API_KEY"), "{file}");
+    Run::at(&run.place()).args(["key", "list"]).run().success().stdout_has("stored");
+}
+
+#[test]
+fn the_first_chat_asks_for_a_model_and_goes_on_with_it() {
+    let server = Server::start([Reply::text("hello from there")]);
+    let run = Run::new().arg("chat");
+    let url = server.url();
+    let answers = [("with the version path:", url.as_str()), ("Model:", "local-model")];
+    let mut terminal = init(&run, |line| line.contains("another server"), &answers);
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+    terminal.line("hi");
+    terminal.wait_for("hello from there");
+    // The next one does not ask.
+    let again = Terminal::start(&Run::at(&run.place()).arg("chat"));
+    again.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+    assert!(!again.screen().contains("Which server"), "{}", again.screen());
+}
+
+#[test]
+fn the_first_chat_can_be_the_demo_or_nothing() {
+    let run = Run::new().arg("chat");
+    let mut terminal = init(&run, |line| line.contains("the demo"), &[]);
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+    terminal.line("look around");
+    terminal.wait_for("scripted demo");
+    let run = Run::new().arg("chat");
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("Number [1]:");
+    terminal.line("\u{4}");
+    assert_ne!(terminal.exit_code(), 0);
     assert!(!run.place().config().join("models/default.yaml").exists());
 }
 
 #[test]
-fn a_chat_without_a_model_begins_with_how_to_get_one() {
-    let terminal = Terminal::start(&Run::new().arg("chat"));
+fn a_chat_whose_configuration_names_no_key_begins_with_how_to_get_one() {
+    let run = Run::new().config("models/default.yaml", "model: gpt-5-mini\n").arg("chat");
+    let terminal = Terminal::start(&run);
     terminal.wait_for("No model is configured yet.");
     terminal.wait_for("OPENAI_API_KEY");
     terminal.wait_for("-m demo");

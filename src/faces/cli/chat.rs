@@ -20,11 +20,11 @@ use crate::screen::ink::{Ink, Line};
 use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
-use super::args::ChatArgs;
+use super::args::{ChatArgs, TurnArgs};
 use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, attachments, exit, run, signals};
+use super::{CommandFailure, CommandOutcome, attachments, exit, init, run, signals};
 
 pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
     let runtime = build_runtime()?;
@@ -80,19 +80,36 @@ struct PreparedChat {
     outlets: Outlets,
 }
 
+/// True if nobody named a model, and none can be reached.
+fn is_first_start(config: &Config, turn: &TurnArgs) -> bool {
+    let options = RunOptions { agent: turn.agent.clone(), chat: true, ..RunOptions::default() };
+    let is_named = turn.model.is_some() || turn.recording.replay.is_some();
+    // What a person wrote there is theirs to mend.
+    let is_written = config.dirs.config.join(init::MODEL).symlink_metadata().is_ok();
+    !is_named
+        && !is_written
+        && assembly::read_outlook(config, &options).is_ok_and(|outlook| !outlook.is_configured)
+}
+
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<PreparedChat, CommandFailure> {
     // Before the line editor starts: it restores the handlers that it found.
     let signals = Signals::listen()?;
-    let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
+    let (workspace, mut config) = setup.load_with(setting_flags(&args.turn))?;
+    let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut demo = None;
+    if interactive && setup.given_dir().is_none() && is_first_start(&config, &args.turn) {
+        demo = init::choose_first_model(setup)?;
+        config = setup.load_with(setting_flags(&args.turn))?.1;
+    }
     let look = setup.look(LookFacts { chat: true, theme: config.settings.ui.theme, ..LookFacts::default() });
     let outlets = Outlets::open(&look);
-    let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = chat::create_interrupts();
     terminal::leave_signals_to_the_reader();
     let ended = pass(&signals, interrupter.clone());
     let mut options =
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
+    options.model = options.model.or(demo.map(str::to_owned));
     let session = session_choice(&args.turn);
     let place = setup.choose_place(&config, &workspace, &session, args.turn.trial)?;
     options.is_undoable = interactive && session != SessionChoice::Ephemeral;

@@ -5,12 +5,14 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use crate::base::text;
 use crate::config::{StoredKeys, suggest};
 use crate::model::catalogue::providers::{PROVIDERS, Provider};
+use crate::model::is_key_refused;
+use crate::safety::net::Net;
 use crate::screen::terminal;
 
 use super::args::KeyAction;
-use super::setup::CliSetup;
+use super::setup::{CliSetup, build_runtime};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, print_table, print_text, warn_person};
+use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, warn_person};
 
 /// The most bytes of a key.
 const LONGEST: u64 = 64 * 1024;
@@ -41,7 +43,8 @@ pub(super) fn run_key(setup: &CliSetup, action: KeyAction) -> CommandOutcome {
         KeyAction::Set { provider } => {
             let (provider, variable) = find_provider(&provider)?;
             let stored = keys.read().map_err(|why| failed(&why))?;
-            let key = read_key(provider)?;
+            let asked = format!("Paste the key of {}, then Enter (it is not shown): ", provider.name);
+            let key = read_key(&asked)?;
             keys.put(variable, Some(&key)).map_err(|error| failed(&error))?;
             let is_stored = |set: &str| stored.get(variable).is_some_and(|kept| kept.reveal() == set);
             if setup.env.get(variable).is_some_and(|set| !is_stored(set)) {
@@ -69,25 +72,67 @@ fn find_provider(name: &str) -> Result<(&'static Provider, &'static str), Comman
     })
 }
 
+/// Asks for the key of a provider at its address until the provider takes it; `None` leaves it to the variable.
+pub(super) fn ask_for_key(
+    setup: &CliSetup,
+    provider: &Provider,
+    variable: &str,
+    base_url: &str,
+) -> Result<Option<String>, CommandFailure> {
+    let net = Net::new(|name| setup.env.get(name));
+    let asked = format!("Paste the key of {} (not shown; Enter alone leaves it to {variable}): ", provider.name);
+    loop {
+        let line = ask_line(&asked)?;
+        match check_key(&line) {
+            Ok(key) if build_runtime()?.block_on(is_key_refused(&net, provider, base_url, key)) => {
+                warn_person(&format!("{} refuses this key", provider.name));
+            }
+            Ok(key) => return Ok(Some(key.to_owned())),
+            Err(_) if line.trim().is_empty() => return Ok(None),
+            Err(why) => warn_person(why),
+        }
+    }
+}
+
+/// Keeps a key that was asked for.
+pub(super) fn keep_key(setup: &CliSetup, variable: &str, key: &str) -> Result<(), CommandFailure> {
+    let keys = StoredKeys::open(&setup.env.dirs().data);
+    keys.put(variable, Some(key))
+        .map_err(|error| CommandFailure::word(exit::FAILED, format!("{}: {error}", keys.path().display())))?;
+    note_progress(&format!("The key is kept in {}, which only you can read.", keys.path().display()));
+    Ok(())
+}
+
+fn unreadable(error: io::Error) -> CommandFailure {
+    CommandFailure::usage(format!("stdin cannot be read: {error}"))
+}
+
+/// Asks at the terminal for a line that is not shown.
+fn ask_line(asked: &str) -> Result<String, CommandFailure> {
+    let mut line = String::new();
+    let _ends_at_signals = Signals::listen().map_err(unreadable)?;
+    terminal::ask_hidden(asked, || io::stdin().lock().take(LONGEST).read_line(&mut line)).map_err(unreadable)?;
+    Ok(line)
+}
+
 /// Reads the key from stdin: a line that is not shown on a terminal, else all of it.
-fn read_key(provider: &Provider) -> Result<String, CommandFailure> {
-    let unreadable = |error: io::Error| CommandFailure::usage(format!("stdin cannot be read: {error}"));
+fn read_key(asked: &str) -> Result<String, CommandFailure> {
     let mut key = String::new();
     if io::stdin().is_terminal() {
-        let _ends_at_signals = Signals::listen().map_err(unreadable)?;
-        terminal::ask_hidden(
-            &format!("Paste the key of {}, then Enter (it is not shown): ", provider.name),
-            || io::stdin().lock().take(LONGEST).read_line(&mut key),
-        )
-        .map_err(unreadable)?;
+        key = ask_line(asked)?;
     } else {
         io::stdin().lock().take(LONGEST).read_to_string(&mut key).map_err(unreadable)?;
     }
-    match key.trim() {
-        "" => Err(CommandFailure::usage("no key was given: paste it, or pipe it in")),
+    check_key(&key).map(str::to_owned).map_err(CommandFailure::usage)
+}
+
+/// What was given, if it can be a key.
+fn check_key(given: &str) -> Result<&str, &'static str> {
+    match given.trim() {
+        "" => Err("no key was given: paste it, or pipe it in"),
         key if key.chars().any(|c| c.is_control() || c.is_whitespace()) => {
-            Err(CommandFailure::usage("a key is one word: it has no blanks and no line breaks"))
+            Err("a key is one word: it has no blanks and no line breaks")
         }
-        key => Ok(key.to_owned()),
+        key => Ok(key),
     }
 }

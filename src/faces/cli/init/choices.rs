@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::base::secrets::Redactor;
 use crate::model::LocalServer;
-use crate::model::catalogue::providers::{PROVIDERS, ProviderRole};
+use crate::model::catalogue::providers::{PROVIDERS, Provider, ProviderRole};
 
 /// A server to choose from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub(super) struct ServerChoice {
     pub key: Option<&'static str>,
     /// The model to propose.
     pub model: Option<String>,
+    pub provider: Option<&'static Provider>,
 }
 
 /// The contents of a model file.
@@ -49,6 +50,7 @@ pub(super) fn list_choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Serv
             base_url: Some(provider.base_url.to_owned()),
             key: set.or(provider.keys.first().copied()),
             model: provider.usual.map(str::to_owned),
+            provider: Some(provider),
         }
     });
     let (set, unset): (Vec<_>, Vec<_>) = remote.partition(|choice| choice.label.ends_with("is set)"));
