@@ -5,6 +5,7 @@ mod atif;
 mod html;
 mod markdown;
 mod messages;
+mod peer;
 
 use std::borrow::Cow;
 
@@ -13,6 +14,8 @@ use serde_json::{Value, json};
 
 use super::message::{Call, Handle, Item, ReplyPart, ToolCall};
 use super::session::{Session, SessionError};
+
+pub use peer::write_for_peer;
 
 /// A form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -113,6 +113,35 @@ fn a_hook_has_the_agent_go_on() {
 }
 
 #[test]
+fn a_hook_of_claude_code_reads_the_conversation_in_its_format() {
+    let call = Reply::text_and_calls(
+        "I write.",
+        &[("write_file", json!({ "path": "a.txt", "content": "x" }).to_string())],
+    );
+    let server = Server::start([call, Reply::text("Finished."), Reply::text("Really finished.")]);
+    // It goes on until the last text of the agent has the promise.
+    let script = r#"python3 -c '
+import json, os, sys
+given = json.load(sys.stdin)
+lines = [json.loads(line) for line in open(given["transcript_path"])]
+parts = [part for line in lines if line["type"] == "assistant" for part in line["message"]["content"]]
+tools = [(part["name"], part["input"]["file_path"]) for part in parts if part["type"] == "tool_use"]
+texts = [part["text"] for part in parts if part["type"] == "text"]
+assert lines[0]["message"] == {"role": "user", "content": "task"}, lines[0]
+assert tools == [("Write", "a.txt")], tools
+assert given["session_id"] == lines[0]["sessionId"]
+if texts[-1] != "Really finished.":
+    print("not yet: " + texts[-1], file=sys.stderr)
+    sys.exit(2)
+'"#;
+    let hook = hook("stop", "speaks: claude\n", script);
+    let output =
+        Run::task(&server, "task").args(["--approve", "all"]).config("hooks/t.yaml", &hook).run().success();
+    assert_eq!(output.stdout, "Really finished.\n", "{}", output.stderr);
+    assert!(server.requests()[2].user().contains("not yet: Finished."), "{}", server.requests()[2].user());
+}
+
+#[test]
 fn a_hook_that_fails_has_no_say_and_is_named() {
     for (script, why) in [
         ("exit 1", "it ended with 1"),

@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use crate::base::secrets::Redactor;
 use crate::base::text::GlobPattern;
 use crate::config::{HookConfig, HookEvent, HookSpeech, peer_tools};
+use crate::conversation::export::write_for_peer;
+use crate::conversation::session::Session;
 use crate::safety::sandbox::Sandbox;
 use crate::tools::Environment;
 
@@ -78,8 +80,31 @@ impl Hooks {
         events.iter().any(|event| self.find(*event, Some(call)).next().is_some())
     }
 
+    /// Runs the hooks of an event of a conversation side by side. `facts` are an object with what it is about. Hooks of Claude
+    /// Code get the conversation as a file as well.
+    pub async fn run_in(&self, event: HookEvent, session: &Session, mut facts: Value) -> HookSay {
+        let is_meant = |hook: &ReadyHook| hook.config.speaks == HookSpeech::Claude;
+        facts["session_id"] = session.id().into();
+        let transcript = self.find(event, None).any(is_meant).then(|| {
+            let items = session.originals().unwrap_or_default();
+            let dir = self.ground.as_ref().map(|ground| ground.workspace.to_string_lossy()).unwrap_or_default();
+            write_for_peer(session.id(), &dir, &items)
+        });
+        self.run_all(event, None, facts, transcript.as_deref()).await
+    }
+
     /// Runs the hooks of an event side by side. `facts` are an object with what it is about.
     pub async fn run(&self, event: HookEvent, call: Option<HookCall<'_>>, facts: Value) -> HookSay {
+        self.run_all(event, call, facts, None).await
+    }
+
+    async fn run_all(
+        &self,
+        event: HookEvent,
+        call: Option<HookCall<'_>>,
+        facts: Value,
+        transcript: Option<&str>,
+    ) -> HookSay {
         let Some(ground) = &self.ground else { return HookSay::default() };
         let meant: Vec<&ReadyHook> = self.find(event, call).collect();
         if meant.is_empty() {
@@ -89,8 +114,9 @@ impl Hooks {
         ground.redactor.redact_value(&mut input);
         let tool = call.map(|call| call.tool);
         let said = join_all(meant.iter().map(|hook| async {
-            let input = hook.translate_input(tool, &input).to_string();
-            program::run_hook(&hook.config, ground, &input).await
+            let input = hook.translate_input(tool, &input);
+            let transcript = transcript.filter(|_| hook.config.speaks == HookSpeech::Claude);
+            program::run_hook(&hook.config, ground, &input, transcript).await
         }))
         .await;
         let mut all = HookSay::default();

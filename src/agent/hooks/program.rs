@@ -1,12 +1,16 @@
 //! Runs the program of a hook: inside the walls of commands unless its file trusts it, with its input on stdin.
 
-use std::io;
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
+use serde_json::Value;
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::config::HookConfig;
 use crate::safety::process::{Exit, ServerLaunch, ServerStreams};
-use crate::safety::sandbox::{Protection, SandboxProfile};
+use crate::safety::sandbox::{Protection, SandboxProfile, TempRoom, Walls};
 use crate::tools::keep_programs_outside;
 
 use super::HookGround;
@@ -22,11 +26,16 @@ pub(super) struct EndedHook {
     pub errors: String,
 }
 
-/// Runs a hook to its end.
+/// Runs a hook to its end. It reads `input`, with the path of a file that holds `transcript`, if there is one.
 ///
 /// # Errors
 /// A sentence: it cannot be started, takes too long, or prints too much.
-pub(super) async fn run_hook(hook: &HookConfig, ground: &HookGround, input: &str) -> Result<EndedHook, String> {
+pub(super) async fn run_hook(
+    hook: &HookConfig,
+    ground: &HookGround,
+    input: &Value,
+    transcript: Option<&str>,
+) -> Result<EndedHook, String> {
     let mut env = ground.env.variables().to_vec();
     env.push(("CLAUDE_PROJECT_DIR".to_owned(), ground.workspace.to_string_lossy().into_owned()));
     let walls = match ground.sandbox.as_ref().filter(|_| !hook.trusted) {
@@ -42,6 +51,13 @@ pub(super) async fn run_hook(hook: &HookConfig, ground: &HookGround, input: &str
             None
         }
     };
+    let lent = transcript.map(|transcript| lend_file(walls.as_ref(), transcript)).transpose();
+    let lent = lent.map_err(|error| format!("its transcript cannot be written: {error}"))?;
+    let mut input = Cow::Borrowed(input);
+    if let Some((_, path)) = &lent {
+        input.to_mut()["transcript_path"] = path.to_string_lossy().into();
+    }
+    let input = input.to_string();
     let protection = walls.as_ref().map(|walls| Protection::begin(walls, &ground.workspace));
     let launch = ServerLaunch { line: &hook.command, dir: &ground.workspace, env: &env, walls: walls.as_ref() };
     let cannot = |error: io::Error| match error.kind() {
@@ -69,6 +85,19 @@ pub(super) async fn run_hook(hook: &HookConfig, ground: &HookGround, input: &str
     ended.unwrap_or_else(|_| {
         Err(format!("it took longer than {}", crate::config::format_duration(hook.time_limit)))
     })
+}
+
+/// Puts a text where the hook can read it, until the file is dropped. Returns the path as the hook sees it as well.
+fn lend_file(walls: Option<&Walls>, text: &str) -> io::Result<(NamedTempFile, PathBuf)> {
+    let room = match walls {
+        Some(walls) => walls.temp_room()?,
+        None => TempRoom { dir: std::env::temp_dir(), seen_as: std::env::temp_dir() },
+    };
+    // A new file under a name that nobody knows: no link that a command left is followed.
+    let mut file = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(room.dir)?;
+    file.write_all(text.as_bytes())?;
+    let path = room.seen_as.join(file.path().file_name().unwrap_or_default());
+    Ok((file, path))
 }
 
 async fn read_bounded(from: impl AsyncRead + Unpin) -> Result<String, String> {

@@ -20,11 +20,10 @@ impl Turn<'_> {
             return Ok(false);
         }
         let facts = json!({
-            "session_id": self.conversation.session.id(),
             "answer": answer,
             "stop_hook_active": self.held_by_hooks > 0,
         });
-        let said = self.agent.hooks.run(HookEvent::Stop, None, facts).await;
+        let said = self.agent.hooks.run_in(HookEvent::Stop, &self.conversation.session, facts).await;
         self.run.emitter.warn(said.warnings);
         let Some(why) = said.deny else { return Ok(false) };
         self.held_by_hooks += 1;
@@ -40,11 +39,10 @@ impl Turn<'_> {
     pub(super) async fn hear_before_compress(&mut self, reason: CompressionReason, focus: &str) -> Option<String> {
         let is_manual = reason == CompressionReason::Manual;
         let facts = json!({
-            "session_id": self.conversation.session.id(),
             "trigger": if is_manual { "manual" } else { "auto" },
             "custom_instructions": focus,
         });
-        let said = self.agent.hooks.run(HookEvent::BeforeCompress, None, facts).await;
+        let said = self.agent.hooks.run_in(HookEvent::BeforeCompress, &self.conversation.session, facts).await;
         self.run.emitter.warn(said.warnings);
         if let Some(why) = said.deny.filter(|_| is_manual) {
             self.run.emitter.warn([why]);
@@ -63,8 +61,8 @@ pub(in crate::agent) async fn notify_hooks(agent: &Agent, session: &str, message
 
 /// Has the hooks hear that a person leaves a conversation, or that its run is over. Returns the hooks that failed.
 pub async fn end_session(agent: &Agent, conversation: &Conversation) -> Vec<String> {
-    let facts = json!({ "session_id": conversation.session.id(), "reason": "exit" });
-    agent.hooks.run(HookEvent::SessionEnd, None, facts).await.warnings
+    let facts = json!({ "reason": "exit" });
+    agent.hooks.run_in(HookEvent::SessionEnd, &conversation.session, facts).await.warnings
 }
 
 /// Has the hooks hear that a conversation begins or goes on, and what the person says. Returns what they add to the
@@ -83,15 +81,11 @@ pub(in crate::agent) async fn hear_hooks(
     let mut added = Vec::new();
     let source = if conversation.session.turns() == 0 { "startup" } else { "resume" };
     let events = [
-        (
-            run.heard.as_ref() != Some(&session),
-            HookEvent::SessionStart,
-            json!({ "session_id": session, "source": source }),
-        ),
-        (said.is_some(), HookEvent::Prompt, json!({ "session_id": session, "prompt": said })),
+        (run.heard.as_ref() != Some(&session), HookEvent::SessionStart, json!({ "source": source })),
+        (said.is_some(), HookEvent::Prompt, json!({ "prompt": said })),
     ];
     for (_, event, facts) in events.into_iter().filter(|(happens, ..)| *happens) {
-        let said = agent.hooks.run(event, None, facts).await;
+        let said = agent.hooks.run_in(event, &conversation.session, facts).await;
         warnings.extend(said.warnings);
         if let Some(why) = said.deny.filter(|_| event == HookEvent::Prompt) {
             return Err(why);

@@ -309,6 +309,15 @@ pub struct Walls {
     unwritten: Arc<[PathBuf]>,
 }
 
+/// The directory for temporary files of commands.
+#[derive(Debug)]
+pub struct TempRoom {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Where commands see it.
+    pub seen_as: PathBuf,
+}
+
 impl Walls {
     /// Makes the walls hide some paths and protect others from writes. Without namespaces they cannot
     /// ([`Sandbox::hides`]).
@@ -337,6 +346,14 @@ impl Walls {
             Some(_) => Ok(PathBuf::from(TEMP)),
             None => self.ground.temp_dir().map_err(io::Error::other),
         }
+    }
+
+    /// That directory, where this program and where commands see it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn temp_room(&self) -> io::Result<TempRoom> {
+        Ok(TempRoom { dir: self.ground.temp_dir().map_err(io::Error::other)?, seen_as: self.temp_dir()? })
     }
 
     /// The copies of configurations that a command behind them changes; `None` if it can change none.
