@@ -41,12 +41,12 @@ manifest = json.load(open(blob(json.load(open(f"{root}/index.json"))["manifests"
 print(blob(manifest["layers"][0]))
 END
 )
-mkdir "$room/root"
-tar -xzf "$layer" -C "$room/root"
-mkdir -p "$room/root/work"
+mkdir "$room/image"
+tar -xzf "$layer" -C "$room/image"
+mkdir -p "$room/image/work"
 if [ "$(id -u)" = 0 ] && command -v chroot >/dev/null; then
-    chroot "$room/root" /usr/bin/agent --version
-    env -i HOME=/work chroot "$room/root" /usr/bin/agent -C /work run -m demo "look around" 2>/dev/null | grep -q "scripted demo"
+    chroot "$room/image" /usr/bin/agent --version
+    env -i HOME=/work chroot "$room/image" /usr/bin/agent -C /work run -m demo "look around" 2>/dev/null | grep -q "scripted demo"
     echo "the image: an answer, with nothing in it but the program"
 else
     echo "SKIPPED: the image is tried by root alone."

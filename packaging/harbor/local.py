@@ -15,9 +15,9 @@ from harbor.environments.capabilities import EnvironmentCapabilities
 
 # Commands see this machine's files; what they write is in `upper`.
 ENTER = """
-mount --make-rprivate / && mount -t overlay overlay -o lowerdir=/,upperdir="$1/upper",workdir="$1/work" "$1/root" &&
-mount --rbind /proc "$1/root/proc" && mount --rbind /dev "$1/root/dev" && mount --rbind /sys "$1/root/sys" &&
-exec chroot "$1/root" /bin/bash -c 'mkdir -p "$1" && cd "$1" && exec /bin/bash -c "$2"' - "$2" "$3"
+mount --make-rprivate / && mount -t overlay overlay -o lowerdir=/,upperdir="$1/upper",workdir="$1/work" "$1/merged" &&
+mount --rbind /proc "$1/merged/proc" && mount --rbind /dev "$1/merged/dev" && mount --rbind /sys "$1/merged/sys" &&
+exec chroot "$1/merged" /bin/bash -c 'mkdir -p "$1" && cd "$1" && exec /bin/bash -c "$2"' - "$2" "$3"
 """
 
 
@@ -37,7 +37,7 @@ class LocalEnvironment(BaseEnvironment):
     async def start(self, force_build):
         # A file system in memory: a layer cannot lie upon another one.
         self.room = Path(tempfile.mkdtemp(prefix="harbor-", dir="/dev/shm"))
-        for name in ("upper", "work", "root"):
+        for name in ("upper", "work", "merged"):
             (self.room / name).mkdir()
         await self.exec("mkdir -p /logs/agent /logs/verifier /logs/artifacts /app")
 

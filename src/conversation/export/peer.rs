@@ -24,7 +24,7 @@ pub fn write_for_peer(session: &str, dir: &str, items: &[Item]) -> String {
                 for part in &step.parts {
                     match part {
                         ReplyPart::Text { text, .. } => {
-                            add("assistant", json!([{ "type": "text", "text": text }]))
+                            add("assistant", json!([{ "type": "text", "text": text }]));
                         }
                         ReplyPart::Reasoning { text, .. } => {
                             add("assistant", json!([{ "type": "thinking", "thinking": text }]));

@@ -24,6 +24,7 @@ mod plan;
 mod places;
 mod protected;
 mod snapshot;
+mod temp;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -64,6 +65,7 @@ pub use system::{
     GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, limit_rendering, serve_part,
     tether_words,
 };
+pub use temp::TempRoom;
 
 /// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -309,15 +311,6 @@ pub struct Walls {
     unwritten: Arc<[PathBuf]>,
 }
 
-/// The directory for temporary files of commands.
-#[derive(Debug)]
-pub struct TempRoom {
-    /// Where it is.
-    pub dir: PathBuf,
-    /// Where commands see it.
-    pub seen_as: PathBuf,
-}
-
 impl Walls {
     /// Makes the walls hide some paths and protect others from writes. Without namespaces they cannot
     /// ([`Sandbox::hides`]).
@@ -335,25 +328,6 @@ impl Walls {
         let paths = self.ground.places().iter().flat_map(|places| places.files.iter().chain(&places.dirs));
         let named = denial::find_named(output, paths);
         named.iter().map(|path| self.ground.plan.workspace.join(path)).filter(|path| path.exists()).collect()
-    }
-
-    /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn temp_dir(&self) -> io::Result<PathBuf> {
-        match self.space {
-            Some(_) => Ok(PathBuf::from(TEMP)),
-            None => self.ground.temp_dir().map_err(io::Error::other),
-        }
-    }
-
-    /// That directory, where this program and where commands see it.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn temp_room(&self) -> io::Result<TempRoom> {
-        Ok(TempRoom { dir: self.ground.temp_dir().map_err(io::Error::other)?, seen_as: self.temp_dir()? })
     }
 
     /// The copies of configurations that a command behind them changes; `None` if it can change none.
