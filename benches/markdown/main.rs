@@ -40,7 +40,7 @@ const WIDTH: usize = 100;
 /// Lines of the unfinished block that are drawn.
 const ROWS: usize = 10;
 const ROUNDS: usize = 5;
-const STYLE: Style = Style { colours: true, theme: Theme::Dark, links: true };
+const STYLE: Style = Style { colours: true, theme: Theme::Dark, links: true, spoken: false };
 
 fn main() -> ExitCode {
     let is_held = std::env::args().any(|argument| argument == "--hold");

@@ -10,7 +10,11 @@ use serde_json::Value;
 /// # Errors
 /// It is not a duration; the error is a sentence that says what was expected.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration: write it like 20ms, 1s, 30m or 1h 30m");
+    let wrong = || format!("`{text}` is not a duration: write it like 20ms, 1s, 30m, 1h 30m or 90d");
+    // Days of the calendar differ; these have 24 hours.
+    if let Some(Ok(days)) = text.trim().strip_suffix('d').map(str::parse::<u32>) {
+        return Ok(Duration::from_hours(24) * days);
+    }
     if let Ok(seconds) = text.trim().parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
     }

@@ -44,6 +44,8 @@ pub struct Settings {
     #[serde(default)]
     pub tools: ToolsSettings,
     #[serde(default)]
+    pub session: SessionSettings,
+    #[serde(default)]
     pub ui: UiSettings,
 }
 
@@ -151,6 +153,16 @@ pub enum SkillDisclosure {
 pub struct SkillSettings {
     /// Directories with folders of skills; later ones win. Absolute, or `~/` for the home directory.
     pub dirs: Vec<String>,
+}
+
+/// What becomes of sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionSettings {
+    /// How long a session without a name is kept after its last message; `null` keeps all.
+    #[serde(with = "duration::optional")]
+    #[schemars(with = "Option<duration::DurationText>")]
+    pub retention: Option<Duration>,
 }
 
 /// Limits of a run. `null` means no limit.

@@ -17,6 +17,9 @@ pub struct UiSettings {
     pub markdown: bool,
     /// If true, the model's reasoning is shown in full; if false, one line counts it.
     pub reasoning: bool,
+    /// If true, the screen is for a program that reads it aloud: plain lines, words in place of marks and frames, answers
+    /// as the model wrote them.
+    pub screen_reader: bool,
 }
 
 impl Default for UiSettings {
@@ -29,6 +32,7 @@ impl Default for UiSettings {
             edit_mode: EditMode::default(),
             markdown: true,
             reasoning: false,
+            screen_reader: false,
         }
     }
 }

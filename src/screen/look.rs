@@ -26,6 +26,8 @@ pub struct LookFacts<'a> {
     pub abilities: Abilities,
     /// The setting `ui.theme`; `none` turns colours off.
     pub theme: ThemeChoice,
+    /// The setting `ui.screen_reader`: nothing is drawn, and marks are words.
+    pub screen_reader: bool,
 }
 
 /// The destination of the answer.
@@ -100,9 +102,11 @@ pub fn choose_look(facts: &LookFacts<'_>, width: fn() -> Option<usize>) -> Look 
         answer_on_terminal: facts.stdout_terminal,
         one_screen: facts.stdout_terminal && facts.stderr_terminal,
         progress_on_terminal: facts.stderr_terminal,
-        live: facts.stderr_terminal && facts.abilities.draws,
+        live: facts.stderr_terminal && facts.abilities.draws && !facts.screen_reader,
         reflows: facts.abilities.reflows,
-        asks_theme: facts.theme == ThemeChoice::Auto && facts.abilities.theme == Theme::Either,
+        asks_theme: !facts.screen_reader
+            && facts.theme == ThemeChoice::Auto
+            && facts.abilities.theme == Theme::Either,
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
         style: Style {
             colours: facts.theme != ThemeChoice::None && facts.colour.allows(facts.stderr_terminal, facts.wishes),
@@ -112,6 +116,7 @@ pub fn choose_look(facts: &LookFacts<'_>, width: fn() -> Option<usize>) -> Look 
                 ThemeChoice::Auto | ThemeChoice::None => facts.abilities.theme,
             },
             links: facts.abilities.links,
+            spoken: facts.screen_reader,
         },
         width: if facts.stderr_terminal { width } else { || None },
     }

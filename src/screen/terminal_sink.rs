@@ -421,6 +421,7 @@ mod tests {
         colour: Colour::Auto,
         wishes: ColourWishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
         abilities: crate::screen::terminal::Abilities::NONE,
+        screen_reader: false,
         theme: crate::config::ThemeChoice::Auto,
     };
     const PIPE: LookFacts<'_> = LookFacts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };

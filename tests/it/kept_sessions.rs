@@ -170,3 +170,30 @@ fn a_checkpoint_names_a_place_for_undos_and_forks() {
     session(&place, &["undo", &id, "--to", "start"]).success().stdout_is("two\n");
     session(&place, &["undo", &id, "--to", "start"]).exits(1);
 }
+
+#[test]
+fn what_is_older_than_the_settings_keep_is_deleted_once_a_day() {
+    let server = Server::always(Reply::text("Fine."));
+    let place = Place::new();
+    let run = |task: &str| Run::at(&place).server(&server).args(["run", task]).run().success();
+    run("one");
+    run("two");
+    assert_eq!(place.session_logs().len(), 2);
+    // Without the setting nothing goes.
+    run("three");
+    assert_eq!(place.session_logs().len(), 3);
+    // The run that looks is the newest itself, and is in use.
+    let keep = |age: &str| format!("session:\n  retention: {age}\n");
+    Run::at(&place).config("agent.yaml", &keep("90d")).server(&server).args(["run", "four"]).run().success();
+    assert_eq!(place.session_logs().len(), 4, "none is so old");
+    Run::at(&place).config("agent.yaml", &keep("0s")).server(&server).args(["run", "five"]).run().success();
+    assert_eq!(place.session_logs().len(), 5, "it was looked at today already");
+    fs::remove_file(place.home().join(".local/state/agent/retention")).expect("the day is kept");
+    run("six");
+    assert_eq!(place.session_logs().len(), 1, "the one that is in use");
+    Run::at(&place)
+        .args(["--set", "session.retention=soon", "config", "check"])
+        .run()
+        .exits(3)
+        .stderr_has("or 90d");
+}

@@ -12,7 +12,8 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use proptest::test_runner::Config;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-const LINKED: Style = Style { colours: true, theme: agent::facade::screen::ink::Theme::Either, links: true };
+const LINKED: Style =
+    Style { colours: true, theme: agent::facade::screen::ink::Theme::Either, links: true, spoken: false };
 
 fn drawn(markdown: &str, width: usize, style: Style) -> Vec<Line> {
     in_pieces([markdown], width, style)

@@ -129,3 +129,19 @@ fn a_plain_terminal_shows_what_is_typed_and_gets_no_escapes() {
     assert!(!terminal.raw_to_the_end().contains('\x1b'), "{}", terminal.raw());
     assert_eq!(said(&server), ["hello there"]);
 }
+
+#[test]
+fn for_a_screen_reader_nothing_moves_and_marks_are_words() {
+    let replies = [Reply::call("list_dir", &json!({ "path": "." })), Reply::text("The **answer**.")];
+    let server = Server::start(replies);
+    let run = Run::new().server(&server).args(["--set", "ui.screen_reader=true"]);
+    let mut terminal = start(&run);
+    terminal.line("look");
+    terminal.wait_for("The **answer**.");
+    assert!(terminal.screen().contains("done: list_dir"), "{}", terminal.screen());
+    terminal.keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+    let shown = terminal.raw_to_the_end();
+    assert!(!shown.contains(['✓', '│', '·', '⠋']), "{shown}");
+    assert!(!shown.contains("\x1b[A") && !shown.contains("\x1b[2K") && !shown.contains("\x1b]11"), "{shown}");
+}

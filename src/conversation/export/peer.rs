@@ -69,7 +69,7 @@ mod tests {
             name: "read_file".to_owned(),
             arguments: r#"{"path":"a.txt"}"#.to_owned(),
         };
-        let answer = CallAnswer { content: "one".to_owned(), status: CallStatus::Ok, ..CallAnswer::default() };
+        let answer = CallAnswer::of_text("one".to_owned(), CallStatus::Ok);
         let parts = vec![
             ReplyPart::Text { text: "I look.".to_owned(), opaque: None },
             ReplyPart::Call(Call { request, opaque: None, answer: Some(answer) }),

@@ -294,9 +294,10 @@ impl Chat {
         Ok(std::mem::replace(&mut self.conversation, opened.conversation))
     }
 
-    /// Tells the hooks that the person leaves. Shows which of them failed.
+    /// Tells the hooks that the person leaves, and shows which of them failed. Old sessions go, if the settings say so.
     pub async fn tell_end(&self) {
         self.run.emitter.warn(end_session(&self.services.agent, &self.conversation).await);
+        assembly::apply_retention(&self.config);
     }
 
     /// Takes in what a trial changed; returns what is to be shown. `None` if this is none.

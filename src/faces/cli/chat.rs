@@ -102,7 +102,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         demo = init::choose_first_model(setup)?;
         config = setup.load_with(setting_flags(&args.turn))?.1;
     }
-    let look = setup.look(LookFacts { chat: true, theme: config.settings.ui.theme, ..LookFacts::default() });
+    let ui = &config.settings.ui;
+    let facts = LookFacts { chat: true, theme: ui.theme, screen_reader: ui.screen_reader, ..LookFacts::default() };
+    let look = setup.look(facts);
     let outlets = Outlets::open(&look);
     let (interrupter, interrupts) = chat::create_interrupts();
     terminal::leave_signals_to_the_reader();

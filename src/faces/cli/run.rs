@@ -74,6 +74,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         json: matches!(args.output, OutputFormat::Json | OutputFormat::Jsonl),
         stream: args.stream,
         schema: schema.is_some(),
+        screen_reader: config.settings.ui.screen_reader,
         ..LookFacts::default()
     });
     let outlets = Outlets::open(&look);
@@ -306,6 +307,7 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
     }
     let failed_hooks = end_session(&agent, &conversation).await;
+    assembly::apply_retention(&config);
     for warning in &failed_hooks {
         super::warn_person(warning);
     }

@@ -108,7 +108,7 @@ impl CliSetup {
     /// The person's choices about the screen.
     pub(super) fn manner(config: &Config) -> Manner {
         let ui = config.settings.ui.clone();
-        let rendering = Rendering::new(ui.markdown);
+        let rendering = Rendering::new(ui.markdown && !ui.screen_reader);
         Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
     }
 

@@ -89,7 +89,25 @@ pub struct Style {
     pub theme: Theme,
     /// The terminal supports links by OSC 8.
     pub links: bool,
+    /// Marks and frames are words, or nothing: a program reads the screen aloud.
+    pub spoken: bool,
 }
+
+/// What is said in place of a mark.
+const SPOKEN: [(char, &str); 12] = [
+    ('✓', "done:"),
+    ('✗', "failed:"),
+    ('▸', "now:"),
+    ('☐', "to do:"),
+    ('☑', "done:"),
+    ('·', ","),
+    ('│', "|"),
+    ('┌', ""),
+    ('└', ""),
+    ('─', ""),
+    ('┼', ""),
+    ('❯', ">"),
+];
 
 /// The inks with their SGR codes (ECMA-48, 8.3.117), in the order of the themes.
 const CODES: [(Ink, [&str; 3]); 12] = [
@@ -147,6 +165,13 @@ impl Style {
 
     /// Appends `text` in these inks. Fast, because every piece of an answer passes through here.
     pub(super) fn paint_to(self, out: &mut String, inks: Inks, text: &str) {
+        let words;
+        let text = if self.spoken && !text.is_ascii() {
+            words = speak_marks(text);
+            &words
+        } else {
+            text
+        };
         if !self.colours || inks == Inks::PLAIN || text.is_empty() {
             return out.push_str(text);
         }
@@ -159,9 +184,36 @@ impl Style {
     }
 }
 
+/// A text with words in place of marks.
+fn speak_marks(text: &str) -> String {
+    let mut said = String::with_capacity(text.len());
+    for c in text.chars() {
+        match SPOKEN.iter().find(|(mark, _)| *mark == c) {
+            // A comma follows its word.
+            Some((_, word @ ",")) => {
+                said.truncate(said.trim_end().len());
+                said.push_str(word);
+            }
+            Some((_, word)) => said.push_str(word),
+            None => said.push(c),
+        }
+    }
+    said
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_said_in_words() {
+        let style = Style { spoken: true, ..Style::default() };
+        let mut out = String::new();
+        style.paint_to(&mut out, Inks::PLAIN, "✓ read_file a.rs · 42 lines");
+        assert_eq!(out, "done: read_file a.rs, 42 lines");
+        assert_eq!(speak_marks("┌ run_command ───"), " run_command ");
+        assert_eq!(speak_marks("│ 日本語"), "| 日本語");
+    }
 
     #[test]
     fn colours_need_a_terminal_that_wants_them_unless_they_are_asked_for() {
@@ -192,7 +244,7 @@ mod tests {
 
     #[test]
     fn inks_are_codes_of_the_theme_and_nothing_without_colours() {
-        let style = Style { colours: true, theme: Theme::Dark, links: false };
+        let style = Style { colours: true, theme: Theme::Dark, ..Style::default() };
         let both = Inks::from(Ink::Bold).add(Ink::Cyan);
         assert_eq!(style.paint(both, "x"), "\x1b[1;96mx\x1b[0m");
         assert_eq!(Style { theme: Theme::Light, ..style }.paint(both, "x"), "\x1b[1;36mx\x1b[0m");

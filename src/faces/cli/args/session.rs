@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::ReportFormat;
-use super::values::{parse_age, parse_one_of};
+use super::values::parse_one_of;
+use crate::config::parse_duration;
 use crate::conversation::export::ExportForm;
 use crate::conversation::session::WordsBy;
 
@@ -115,7 +116,7 @@ pub enum SessionCommand {
     #[command(after_help = "Example:\n  agent session prune --older-than 90d --dry-run")]
     Prune {
         /// The time: 90d, 12h
-        #[arg(long, value_name = "DURATION", value_parser = parse_age)]
+        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
         older_than: Duration,
         /// The sessions of all workspaces
         #[arg(long)]

@@ -1,21 +1,11 @@
 //! Parsers of option values that are more than a word or a number: each returns the value, or says what is wrong with
 //! the text.
 
-use std::time::Duration;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
 use crate::base::output::{Encoding, ResponseFormat};
-use crate::config::{ApprovalMode, ForeignAgent, Mode, Permission, parse_duration};
-
-/// A time that may count days: `90d`, `12h`.
-pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
-    match text.trim().strip_suffix('d').map(str::parse::<u32>) {
-        Some(Ok(days)) => Ok(Duration::from_hours(24) * days),
-        _ => parse_duration(text).map_err(|_| format!("`{text}` is not a time: write it like 90d or 12h")),
-    }
-}
+use crate::config::{ApprovalMode, ForeignAgent, Mode, Permission};
 
 /// Checks only the form `KEY=VALUE`: loading the configuration checks the key.
 pub(super) fn check_assignment(text: &str) -> Result<String, String> {

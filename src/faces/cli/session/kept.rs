@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::assembly;
+use crate::agent::assembly::{self, DeleteError};
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
-use crate::conversation::session::{Session, SessionSummary, Store, WordsBy};
+use crate::conversation::session::{Session, SessionSummary, WordsBy};
 use crate::files::workspace::Workspace;
 use crate::model::record_session;
 
@@ -87,21 +87,18 @@ fn read_family(
 pub(super) fn delete_sessions(setup: &CliSetup, config: &Config, ids: &[String]) -> CommandOutcome {
     let store = setup.store(config);
     for id in ids {
-        let deleted = delete_whole(&store, config, id, exit::USAGE)?;
+        let deleted = assembly::delete_session(config, &store, id);
+        let deleted = deleted.map_err(|error| refuse_deletion(error, exit::USAGE))?;
         note_progress(&format!("Deleted: {}", deleted.join(", ")));
     }
     Ok(exit::DONE)
 }
 
-/// Deletes a session, and the copy of the workspace in which it works. Returns the ids of what was deleted.
-fn delete_whole(store: &Store, config: &Config, id: &str, code: u8) -> Result<Vec<String>, CommandFailure> {
-    let failed = |error| CommandFailure::new(code, error);
-    let copy = store.summarize(id).ok().and_then(|summary| summary.copy);
-    let deleted = store.delete(id).map_err(failed)?;
-    if let Some(copy) = copy {
-        assembly::remove_trial(config, &copy)?;
+fn refuse_deletion(error: DeleteError, code: u8) -> CommandFailure {
+    match error {
+        DeleteError::Session(error) => CommandFailure::new(code, error),
+        DeleteError::Copy(error) => error.into(),
     }
-    Ok(deleted)
 }
 
 pub(super) fn prune_sessions(
@@ -113,20 +110,16 @@ pub(super) fn prune_sessions(
     dry_run: bool,
 ) -> CommandOutcome {
     let (now, store) = (Timestamp::now(), setup.store(config));
-    let is_old = |summary: &&SessionSummary| {
-        let age = summary.updated_at.parse::<Timestamp>().map(|written| now.duration_since(written));
-        let is_kept = summary.parent.is_some() || (keep_named && summary.named);
-        !is_kept && age.is_ok_and(|age| age.unsigned_abs() > older_than && age.is_positive())
-    };
     let listed = setup.list_sessions(config, workspace)?;
     let mut count = 0;
-    for summary in listed.iter().filter(is_old) {
+    for summary in listed.iter().filter(|summary| assembly::is_old(summary, older_than, keep_named, now)) {
         count += 1;
         if dry_run {
             print_visible(&format!("{}  {}\n", summary.id, summary.title))?;
             continue;
         }
-        delete_whole(&store, config, &summary.id, exit::FAILED)?;
+        assembly::delete_session(config, &store, &summary.id)
+            .map_err(|error| refuse_deletion(error, exit::FAILED))?;
     }
     let done = if dry_run { "would be deleted" } else { "deleted" };
     note_progress(&format!("{count} {} {done}.", if count == 1 { "session" } else { "sessions" }));
