@@ -62,7 +62,7 @@ impl Server {
 
     fn answer(&self, message: &Value) -> Result<Value, String> {
         let about = json!({ "name": "tester", "version": "1.2" });
-        let capabilities = json!({ "tools": {} });
+        let capabilities = json!({ "tools": {}, "resources": {}, "prompts": {} });
         match message["method"].as_str().unwrap_or_default() {
             "initialize" if !self.has("new") => Ok(json!({
                 "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": about
@@ -73,9 +73,33 @@ impl Server {
             })),
             "tools/list" => Ok(self.list(&message["params"])),
             "tools/call" => self.call(message),
+            "resources/read" => Self::read(&message["params"]["uri"]),
+            "prompts/list" => Ok(json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "prompts": [{ "name": "tidy", "arguments": [{ "name": "what" }, { "name": "how" }] }]
+            })),
+            "prompts/get" => {
+                let given = &message["params"]["arguments"];
+                let word = |name: &str| given[name].as_str().unwrap_or("?").to_owned();
+                let text = format!("Tidy {} {}.", word("what"), word("how"));
+                let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
+                Ok(json!({ "resultType": "complete", "messages": [message] }))
+            }
             "ping" => Ok(json!({})),
             other => Err(format!("Method not found: {other}")),
         }
+    }
+
+    fn read(uri: &Value) -> Result<Value, String> {
+        let text = match uri.as_str() {
+            Some("note://today") => "Buy milk.".to_owned(),
+            Some("note://long") => "x".repeat(300 * 1024),
+            _ => return Err("there is no such note".to_owned()),
+        };
+        Ok(json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "contents": [{ "uri": uri, "mimeType": "text/plain", "text": text }]
+        }))
     }
 
     fn list(&self, params: &Value) -> Value {

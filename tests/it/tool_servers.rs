@@ -336,3 +336,32 @@ fn an_agent_gets_only_the_tools_that_its_list_takes() {
         }
     }
 }
+
+#[test]
+fn a_person_takes_resources_and_prompts_of_a_server_by_their_names() {
+    for words in [&["old"][..], &["new"]] {
+        let server = Server::always(Reply::text("Fine."));
+        let chat = |line: &str| {
+            let run = Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(words, ""));
+            run.stdin(format!("{line}\n")).run()
+        };
+        chat("What is on @t:note://today?").success();
+        let request = server.requests().pop().expect("a request");
+        assert!(request.user().starts_with("What is on"), "{}", request.user());
+        assert!(request.user().contains("Buy milk."), "{}", request.user());
+        chat("/t:tidy desk  very well ").success();
+        assert_eq!(server.requests().pop().expect("a request").user(), "Tidy desk very well.");
+        let asked = server.requests().len();
+        for (line, why) in
+            [("/t:none", "there is no prompt `none`; it has tidy"), ("/x:tidy", "there is no server `x` (t)")]
+        {
+            chat(line).stderr_has(why);
+        }
+        assert_eq!(server.requests().len(), asked, "nothing was sent");
+        chat("Read @t:note://gone, @t:note://long and @x:note://today")
+            .success()
+            .stderr_has("there is no such note");
+        let request = server.requests().pop().expect("a request");
+        assert_eq!(request.user(), "Read @t:note://gone, @t:note://long and @x:note://today");
+    }
+}

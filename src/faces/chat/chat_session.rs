@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::at_hand::AtHand;
 use super::look::CallFollower;
-use super::mentions;
+use super::mentions::{self, CLOSING, Mentioned};
 use super::trial::end_trial;
 use crate::agent::assembly::{
     self, OpenedConversation, RunOptions, RunPlace, Services, SessionChoice, SetupError, SetupErrorKind,
@@ -27,6 +27,7 @@ use crate::model::ModelInfo;
 use crate::safety::Approver;
 use crate::screen::{Fanout, Outlets, Rendering};
 use crate::skills::SkillCatalogue;
+use crate::tools::McpServers;
 
 /// The parts needed to open a chat.
 pub struct Opening {
@@ -163,11 +164,45 @@ impl Chat {
         &self.services.catalogue
     }
 
-    /// Attaches the files that `message` mentions. Returns the reasons that others are not attached.
-    pub(super) fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
-        let (attachments, refused) =
-            mentions::expand_mentions(message, |name| mentions::read_mention(&self.workspace, name));
+    /// The servers of tools.
+    ///
+    /// # Errors
+    /// None is configured.
+    pub(super) fn servers(&self) -> Result<Arc<McpServers>, &'static str> {
+        self.services.agent.tools.servers().cloned().ok_or("no server of tools is configured")
+    }
+
+    /// Notes that what follows contains text of somebody else.
+    pub(super) fn take_from_outside(&mut self, source: &str) {
+        self.conversation.session.mark_tainted(source, Timestamp::now());
+    }
+
+    /// Attaches the files that `message` mentions, and the resources of servers (`@SERVER:ADDRESS`). Returns the reasons that
+    /// others are not attached.
+    pub(super) async fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
+        let servers = self.servers().ok();
+        let mut resources = Vec::new();
+        let (attachments, mut refused) = mentions::expand_mentions(message, |name| {
+            let resource = name.split_once(':').filter(|(_, uri)| !uri.is_empty() && !uri.ends_with(CLOSING));
+            match (mentions::read_mention(&self.workspace, name), resource, &servers) {
+                (Mentioned::Nothing, Some((server, uri)), Some(servers)) if servers.find(server).is_some() => {
+                    resources.push((server.to_owned(), uri.to_owned()));
+                    Mentioned::Elsewhere
+                }
+                (read, ..) => read,
+            }
+        });
         self.attached.texts.extend(attachments);
+        for (server, uri) in resources {
+            let Some(servers) = &servers else { break };
+            match servers.read_resource(&server, &uri).await {
+                Ok(text) => {
+                    self.take_from_outside(&format!("the server {server}"));
+                    self.attach(format!("{server}:{uri}"), &text);
+                }
+                Err(why) => refused.push(format!("@{server}:{uri} is not attached: {why}")),
+            }
+        }
         refused
     }
 

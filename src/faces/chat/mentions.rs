@@ -10,6 +10,9 @@ use crate::files::workspace::Workspace;
 /// The size of the largest file, in bytes.
 pub const MOST_BYTES: u64 = 256 * 1024;
 
+/// What may follow a mention without being part of it.
+pub const CLOSING: [char; 12] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '`'];
+
 /// The result of reading a mentioned file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mentioned {
@@ -18,6 +21,8 @@ pub enum Mentioned {
     Text(String),
     /// The file is not attached. The text says why.
     Refused(String),
+    /// It is no file: whoever reads attaches it.
+    Elsewhere,
 }
 
 /// Reads the files that `message` mentions, each once, in order. Also returns the reasons that others are not attached.
@@ -25,7 +30,7 @@ pub fn expand_mentions(message: &str, mut read: impl FnMut(&str) -> Mentioned) -
     let (mut attachments, mut refused) = (Vec::<Attachment>::new(), Vec::new());
     for mention in find_mentions(message) {
         // `see @src/main.rs.` means the file without the full stop, unless a file with it exists.
-        let trimmed = mention.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '`']);
+        let trimmed = mention.trim_end_matches(CLOSING);
         for name in [mention, trimmed] {
             if name.is_empty() || attachments.iter().any(|known| known.name == name) {
                 break;
@@ -34,6 +39,7 @@ pub fn expand_mentions(message: &str, mut read: impl FnMut(&str) -> Mentioned) -
                 Mentioned::Nothing => continue,
                 Mentioned::Text(content) => attachments.push(Attachment { name: name.to_owned(), content }),
                 Mentioned::Refused(why) => refused.push(format!("@{name} is not attached: {why}")),
+                Mentioned::Elsewhere => {}
             }
             break;
         }

@@ -121,7 +121,7 @@ pub async fn run_chat(
         interrupts.forget();
         let Some(message) = message else { continue };
         lines.turn_begins();
-        for why in chat.attach_mentioned(&message) {
+        for why in chat.attach_mentioned(&message).await {
             tell_person(outlets, &format!("warning: {why}"));
         }
         if let Some(code) = take_message(chat, Some(message), interrupts, &mut beside, &mut code).await {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ResourceContents,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, GetPromptRequestParams, Implementation,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
+    ResourceContents,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RoleClient, RunningService,
@@ -173,6 +174,49 @@ impl McpConnection {
             data: result.structured_content,
             is_error: result.is_error == Some(true),
         })
+    }
+}
+
+impl McpConnection {
+    /// The text of a resource.
+    ///
+    /// # Errors
+    /// The server has none at this address.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<McpPart>, String> {
+        let read = self.service.read_resource(ReadResourceRequestParams::new(uri)).await;
+        let contents = read.map_err(|error| word_refusal(&error))?.contents;
+        Ok(contents.into_iter().map(|content| convert_part(ContentBlock::resource(content))).collect())
+    }
+
+    /// The names of the prompts, each with those of its arguments.
+    ///
+    /// # Errors
+    /// The server has none.
+    pub async fn list_prompts(&self) -> Result<Vec<(String, Vec<String>)>, String> {
+        let prompts = self.service.list_all_prompts().await.map_err(|error| word_refusal(&error))?;
+        let names = |prompt: Prompt| {
+            let arguments = prompt.arguments.into_iter().flatten().map(|argument| argument.name);
+            (prompt.name, arguments.collect())
+        };
+        Ok(prompts.into_iter().map(names).collect())
+    }
+
+    /// The messages of a prompt.
+    ///
+    /// # Errors
+    /// The server refuses the name or an argument.
+    pub async fn write_prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<Vec<McpPart>, String> {
+        let asked = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let written = self.service.get_prompt(asked).await.map_err(|error| word_refusal(&error))?;
+        Ok(written.messages.into_iter().map(|message| convert_part(message.content)).collect())
+    }
+}
+
+/// The words of a server that refuses a request.
+fn word_refusal(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => text::one_line(&error.message, 300),
+        error => text::one_line(&error.to_string(), 300),
     }
 }
 

@@ -22,6 +22,7 @@ mod no_client;
 mod known;
 mod naming;
 mod server;
+mod offers;
 mod tool;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{McpCallError, McpEra, McpReply, McpTransport};
+use super::{McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// There is none.
 pub(super) struct NoConnection(Infallible);
@@ -40,6 +40,21 @@ impl NoConnection {
         _arguments: Map<String, Value>,
         _heard: &UnboundedSender<String>,
     ) -> Result<McpReply, McpCallError> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn read_resource(&self, _uri: &str) -> Result<Vec<McpPart>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn list_prompts(&self) -> Result<Vec<(String, Vec<String>)>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn write_prompt(&self, _name: &str, _arguments: Map<String, Value>) -> Result<Vec<McpPart>, String> {
         match self.0 {}
     }
 }

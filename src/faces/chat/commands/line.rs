@@ -2,7 +2,7 @@
 
 use super::SlashCommand;
 use super::help::refuse_unknown;
-use super::table::{GROUPS, find_command};
+use super::table::{GROUPS, OF_SERVER, find_command};
 use crate::config::OwnCommand;
 
 /// A parsed line.
@@ -41,6 +41,9 @@ pub fn parse_input(line: &str, own: &[OwnCommand]) -> ParsedInput {
         }
         (Some(command), _) => ParsedInput::Command(command, argument.to_owned()),
         (None, Some(own)) => ParsedInput::Own(own.clone(), argument.to_owned()),
+        (None, None) if name.split_once(':').is_some_and(|(server, _)| !server.is_empty()) => {
+            ParsedInput::Command(&OF_SERVER, rest.to_owned())
+        }
         (None, None) => ParsedInput::Mistake(refuse_unknown(name, GROUPS, own)),
     }
 }
@@ -70,6 +73,8 @@ mod tests {
             ("/Model fast", "mistake: /Model: did you mean /model?"),
             ("/review", "mistake: /review: did you mean /review-all?"),
             ("/shpi it", "mistake: /shpi: did you mean /ship?"),
+            ("/files:tidy  a b ", "command: SERVER:PROMPT files:tidy  a b"),
+            ("/:x", "mistake: /:x: there is no such command. /help lists them; // sends a slash."),
             ("/日本", "mistake: /日本: there is no such command. /help lists them; // sends a slash."),
             ("/", "mistake: /: there is no such command. /help lists them; // sends a slash."),
         ] {

@@ -102,6 +102,18 @@ pub(super) fn show_servers(chat: &mut Chat, _: &str) -> CommandAnswer {
     tell_text(tables::lay_out_columns(&servers.iter().map(row).collect::<Vec<_>>(), tables::find_edge()))
 }
 
+/// `/SERVER:PROMPT WORDS`: what the server writes is the message.
+pub(super) fn send_server_prompt<'c>(chat: &'c mut Chat, typed: &'c str) -> BoxFuture<'c, CommandAnswer> {
+    async move {
+        let (name, words) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let (server, prompt) = name.split_once(':').unwrap_or((name, ""));
+        let message = chat.servers()?.write_prompt(server, prompt, words).await?;
+        chat.take_from_outside(&format!("the server {server}"));
+        Ok(SlashOutcome::Turn(message))
+    }
+    .boxed()
+}
+
 pub(super) fn change_mode(chat: &mut Chat, name: &str) -> CommandAnswer {
     if name.is_empty() {
         let row = |mode: Mode| (mode == chat.services.agent.mode, mode.name(), tables::describe_mode(mode));

@@ -111,6 +111,10 @@ pub fn list_commands() -> impl Iterator<Item = &'static SlashCommand> {
     GROUPS.iter().flat_map(|group| group.commands)
 }
 
+/// `/SERVER:PROMPT …`, which no table lists: servers of tools have them.
+pub static OF_SERVER: SlashCommand =
+    later("SERVER:PROMPT", "send the prompt of a server of tools", settings::send_server_prompt);
+
 /// Finds a command by its name or alias.
 pub fn find_command(name: &str) -> Option<&'static SlashCommand> {
     list_commands().find(|command| command.names().any(|known| known == name))
