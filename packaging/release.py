@@ -35,12 +35,12 @@ CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def pack(files):
-    """A compressed archive of (path, content, mode)."""
+    """A compressed archive of (path, content, mode); a directory has no content."""
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=EPOCH) as zipped, \
             tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive:
         made = set()
-        for path, content, mode in sorted(files):
+        for path, content, mode in sorted(files, key=lambda file: file[0]):
             for parent in reversed(pathlib.PurePosixPath(path).parents[:-1]):
                 if str(parent) not in made:
                     made.add(str(parent))
@@ -105,13 +105,13 @@ def write_deb(target, program, generated):
 
 
 def write_oci(target, program):
-    files = [("usr/bin/agent", program, 0o755)]
+    files = [("usr/bin/agent", program, 0o755), ("tmp", None, 0o1777), ("work", None, 0o777), ("home", None, 0o777)]
     if CERTIFICATES.exists():
         files.append(("etc/ssl/certs/ca-certificates.crt", CERTIFICATES.read_bytes(), 0o644))
     plain = gzip.decompress(layer := pack(files))
     config = json.dumps({
         "architecture": target["oci"], "os": "linux",
-        "config": {"Entrypoint": ["/usr/bin/agent"], "WorkingDir": "/work", "Env": ["PATH=/usr/bin", "HOME=/work"]},
+        "config": {"Entrypoint": ["/usr/bin/agent"], "WorkingDir": "/work", "Env": ["PATH=/usr/bin", "HOME=/home"]},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{sha256(plain)}"]},
     }, sort_keys=True).encode()
 

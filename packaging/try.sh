@@ -43,11 +43,14 @@ END
 )
 mkdir "$room/image"
 tar -xzf "$layer" -C "$room/image"
-mkdir -p "$room/image/work"
 if [ "$(id -u)" = 0 ] && command -v chroot >/dev/null; then
     chroot "$room/image" /usr/bin/agent --version
-    env -i HOME=/work chroot "$room/image" /usr/bin/agent -C /work run -m demo "look around" 2>/dev/null | grep -q "scripted demo"
-    echo "the image: an answer, with nothing in it but the program"
+    # With /proc and /dev, as containers have them. There is no program in it that a command could run: the answer says so.
+    mkdir "$room/image/proc" "$room/image/dev"
+    said=$(unshare -m sh -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec env -i HOME=/home PATH="$PATH" chroot "$1" \
+        /usr/bin/agent -C /work run -m demo "look around"' - "$room/image" 2>/dev/null || true)
+    grep -q "scripted demo" <<<"$said"
+    echo "the image: an answer, with nothing in it but the program and certificates"
 else
     echo "SKIPPED: the image is tried by root alone."
 fi
