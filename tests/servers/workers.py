@@ -92,8 +92,9 @@ def stop(workers, code=143):
         assert one.wait(60) == code, one.returncode
 
 
-def collect(task, items, *options):
-    done = agent("map", "--queue", "-", "--collect", *options, task, stdin="".join(f"{item}\n" for item in items))
+def collect(task, items, *options, code=0):
+    lines = "".join(f"{item}\n" for item in items)
+    done = agent("map", "--queue", "-", "--collect", *options, task, stdin=lines, code=code)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rows) == len(items) == len({row["id"] for row in rows}), (len(rows), len(items))
     return rows
@@ -146,6 +147,14 @@ try:
     write("home/.config/agent/prompts/label/v1.0.md", "---\ndescription: A label.\n---\nLabel it.\n")
     agent("map", "--queue", "-", "--prompt", "label@1.0", "--max-turns", "3", "{{ item }}", stdin="x\n", code=2)
     assert collect("With a prompt {{ item }}", ["x"], "--prompt", "label@1.0")[0]["exit_code"] == 0
+    stop([one])
+
+    # A prompt that is another one at the worker is not used.
+    agent("map", "--queue", "-", "--prompt", "label@1.0", "Changed {{ item }}", stdin="x\n")
+    write("home/.config/agent/prompts/label/v1.0.md", "---\ndescription: A label.\n---\nLabel it otherwise.\n")
+    one = worker()
+    refused = collect("Changed {{ item }}", ["x"], "--prompt", "label@1.0", code=1)[0]
+    assert refused["exit_code"] == 3 and "fingerprint" in refused["reason"], refused
     stop([one])
 
     # A worker that is told to end gives back what it cannot end.

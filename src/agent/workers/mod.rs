@@ -216,3 +216,31 @@ impl FinishedTask {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_a_task_of_this_version_or_nothing() {
+        let task = QueuedTask::new("job", "1", Some("do".to_owned()), json!("x"), &[], &TaskChoices::default());
+        let written = serde_json::to_value(&task).expect("JSON");
+        assert_eq!(QueuedTask::read(written.to_string().as_bytes()), Ok(task));
+        let with = |key: &str, value: Value| {
+            let mut other = written.clone();
+            other[key] = value;
+            QueuedTask::read(other.to_string().as_bytes()).expect_err("it is none")
+        };
+        assert!(with("v", json!(2)).contains("version 2"));
+        assert!(with("id", json!("x".repeat(300))).contains("256 bytes"));
+        assert!(with("choices", json!(7)).contains("no task"));
+        assert!(QueuedTask::read(b"hello").is_err() && QueuedTask::read(b"{}").is_err());
+        // What a task could widen is nothing that it has.
+        let mut wide = written.clone();
+        wide["approve"] = json!("all");
+        let read = QueuedTask::read(wide.to_string().as_bytes()).expect("the rest is a task");
+        assert_eq!(serde_json::to_value(&read).expect("JSON"), written);
+    }
+}

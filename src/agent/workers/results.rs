@@ -58,8 +58,10 @@ pub struct Lease<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     Kept,
-    /// The lease is another worker's by now, or the task has a result: nothing was written.
-    Dropped,
+    /// The task has a result already: nothing was written.
+    Known,
+    /// The lease is another worker's by now, and that one is at work: nothing was written.
+    LeaseLost,
 }
 
 /// The results of the last minute, and of all time.
@@ -149,10 +151,7 @@ impl ResultStore {
     /// The database cannot be asked: a sentence.
     pub async fn claim(&self, task: &QueuedTask, worker: &str) -> Result<TaskClaim, String> {
         self.with(async |client| {
-            let sql = "SELECT body FROM agent_results WHERE job = $1 AND id = $2";
-            let row = client.query_opt(sql, &[&task.job, &task.id]).await.map_err(word_failure)?;
-            let body = row.map(|row| row.get::<_, String>(0));
-            if let Some(finished) = body.and_then(|body| serde_json::from_str(&body).ok()) {
+            if let Some(finished) = find_result(client, &task.job, &task.id).await? {
                 return Ok(TaskClaim::Finished(Box::new(finished)));
             }
             let sql =
@@ -209,18 +208,18 @@ impl ResultStore {
             let (job, id) = (&finished.job, &finished.id);
             let sql = "SELECT fence FROM agent_leases WHERE job = $1 AND id = $2 FOR UPDATE";
             let held = transaction.query_opt(sql, &[job, id]).await.map_err(word_failure)?;
+            let sql = "SELECT 1 FROM agent_results WHERE job = $1 AND id = $2";
+            if transaction.query_opt(sql, &[job, id]).await.map_err(word_failure)?.is_some() {
+                return Ok(Written::Known);
+            }
             if held.is_some_and(|row| row.get::<_, i64>(0) != fence) {
-                return Ok(Written::Dropped);
+                return Ok(Written::LeaseLost);
             }
-            let body = serde_json::to_string(finished).map_err(|error| error.to_string())?;
             // A text of the database holds no NUL; JSON escapes it.
-            let sql = "INSERT INTO agent_results (job, id, exit_code, body) VALUES ($1, $2, $3, $4)
-                       ON CONFLICT DO NOTHING";
+            let body = serde_json::to_string(finished).map_err(|error| error.to_string())?;
+            let sql = "INSERT INTO agent_results (job, id, exit_code, body) VALUES ($1, $2, $3, $4)";
             let code = i32::from(finished.exit_code);
-            let written = transaction.execute(sql, &[job, id, &code, &body]).await.map_err(word_failure)?;
-            if written == 0 {
-                return Ok(Written::Dropped);
-            }
+            transaction.execute(sql, &[job, id, &code, &body]).await.map_err(word_failure)?;
             if let Some(session) = &finished.session {
                 let sql = "INSERT INTO agent_sessions
                            SELECT $1, line, content FROM unnest($2::text[]) WITH ORDINALITY AS lines (content, line)";
@@ -233,18 +232,12 @@ impl ResultStore {
         .await
     }
 
-    /// True if this very result is the one of its task: it was written before, by whoever handed it in first.
+    /// The result of a task, if it has one.
     ///
     /// # Errors
     /// The database cannot be asked: a sentence.
-    pub async fn has(&self, finished: &FinishedTask) -> Result<bool, String> {
-        self.with(async |client| {
-            let sql = "SELECT body FROM agent_results WHERE job = $1 AND id = $2";
-            let row = client.query_opt(sql, &[&finished.job, &finished.id]).await.map_err(word_failure)?;
-            let body = row.and_then(|row| serde_json::from_str::<FinishedTask>(row.get(0)).ok());
-            Ok(body.as_ref() == Some(finished))
-        })
-        .await
+    pub async fn find(&self, job: &str, id: &str) -> Result<Option<FinishedTask>, String> {
+        self.with(async |client| find_result(client, job, id).await).await
     }
 
     /// The log of a session, byte for byte; empty if there is none.
@@ -273,6 +266,12 @@ impl ResultStore {
         })
         .await
     }
+}
+
+async fn find_result(client: &Client, job: &str, id: &str) -> Result<Option<FinishedTask>, String> {
+    let sql = "SELECT body FROM agent_results WHERE job = $1 AND id = $2";
+    let row = client.query_opt(sql, &[&job, &id]).await.map_err(word_failure)?;
+    Ok(row.and_then(|row| serde_json::from_str(row.get(0)).ok()))
 }
 
 /// A failure of the database, with what its server says.

@@ -28,10 +28,14 @@ use crate::files::workspace::Workspace;
 const WAIT: Duration = Duration::from_secs(2);
 /// After how long a task that cannot be begun is delivered again.
 const LATER: Duration = Duration::from_secs(5);
-/// The longest time between two tries to reach what is gone.
+/// The first and the longest time between two tries to reach what is gone.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How many workers may begin a task and end before it is done; then it is given up.
 const MOST_BEGUN: i32 = 5;
+
+/// The most agents that are kept for tasks to come.
+const MOST_RUNNERS: usize = 64;
 
 /// What a worker works with.
 pub struct WorkerPlan {
@@ -104,12 +108,12 @@ impl Worker {
         self.hand_in_earlier().await;
         let slots = Arc::new(Semaphore::new(self.plan.jobs));
         let mut running = JoinSet::new();
-        let mut pause = Duration::from_millis(200);
+        let mut pause = FIRST_PAUSE;
         while !self.drain.is_triggered() {
             let Some(permits) = self.wait_for_slots(&slots).await else { break };
             match self.queue.take(permits.len(), WAIT).await {
                 Ok(taken) => {
-                    pause = Duration::from_millis(200);
+                    pause = FIRST_PAUSE;
                     for (delivery, permit) in taken.into_iter().zip(permits) {
                         running.spawn(Arc::clone(self).carry(delivery, permit));
                     }
@@ -158,20 +162,19 @@ impl Worker {
                 return;
             }
         };
-        let (fence, begun) = match self.results.claim(&task, &self.name).await {
-            Ok(TaskClaim::Held { fence, begun }) => (fence, begun),
-            Ok(TaskClaim::Taken) if delivery.is_last => return self.give_up(&delivery).await,
-            Ok(TaskClaim::Taken) => return delivery.give_back(LATER).await,
-            Ok(TaskClaim::Finished(finished)) => {
+        let Some(claim) = self.claim(&task, &delivery).await else {
+            return delivery.give_back(LATER).await;
+        };
+        let (fence, begun) = match claim {
+            TaskClaim::Held { fence, begun } => (fence, begun),
+            TaskClaim::Taken if delivery.is_last => return self.give_up(&delivery).await,
+            TaskClaim::Taken => return delivery.give_back(LATER).await,
+            TaskClaim::Finished(finished) => {
                 self.counts.dropped.fetch_add(1, Ordering::Relaxed);
                 if self.queue.report(&finished).await.is_ok() {
                     delivery.finish().await;
                 }
                 return;
-            }
-            Err(why) => {
-                (self.plan.tell)(&why);
-                return delivery.give_back(LATER).await;
             }
         };
         let lease = Lease { task: &task, fence };
@@ -202,6 +205,23 @@ impl Worker {
             }
         }
         self.counts.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Asks for the lease of a task, and waits while the database is away; `None` once the worker is to end.
+    async fn claim(&self, task: &QueuedTask, delivery: &Delivery) -> Option<TaskClaim> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.results.claim(task, &self.name).await {
+                Ok(claim) => return Some(claim),
+                Err(why) if pause == FIRST_PAUSE => (self.plan.tell)(&why),
+                Err(_) => {}
+            }
+            if self.drain.is_triggered() {
+                return None;
+            }
+            delivery.keep_alive().await;
+            self.wait_a_while(&mut pause).await;
+        }
     }
 
     /// Lays a message with the dead that is delivered for the last time.
@@ -248,6 +268,9 @@ impl Worker {
         let store = Some(self.sessions());
         let runner = MapRunner::new(&plan.config, &plan.workspace, options, store, plan.isolation, None);
         let runner = Arc::new(runner.map_err(|error| error.message)?);
+        if runners.len() == MOST_RUNNERS {
+            runners.clear();
+        }
         runners.insert(key, Arc::clone(&runner));
         Ok(runner)
     }
@@ -266,21 +289,25 @@ impl Worker {
         if let Err(error) = kept.and_then(|bytes| fs::write(&path, bytes)) {
             (self.plan.tell)(&format!("{}: {error}", path.display()));
         }
-        let mut pause = Duration::from_millis(200);
+        let mut pause = FIRST_PAUSE;
         let mut has_told = false;
         loop {
             match self.deliver(&spooled).await {
                 Ok(written) => {
                     let counts = &self.counts;
                     let count = match (written, spooled.finished.exit_code) {
-                        (Written::Dropped, _) => &counts.dropped,
+                        (Written::Known | Written::LeaseLost, _) => &counts.dropped,
                         (Written::Kept, exit::DONE) => &counts.done,
                         (Written::Kept, _) => &counts.failed,
                     };
                     count.fetch_add(1, Ordering::Relaxed);
                     // It is in the database now.
                     let _ = fs::remove_file(&path);
-                    return delivery.finish().await;
+                    // Whoever has the lease answers the queue.
+                    if written != Written::LeaseLost {
+                        delivery.finish().await;
+                    }
+                    return;
                 }
                 // The file is handed in by the next worker that starts here.
                 Err(_) if self.cancel.is_triggered() => return delivery.give_back(Duration::ZERO).await,
@@ -300,9 +327,10 @@ impl Worker {
         let sessions = self.sessions();
         let session = spooled.finished.session.as_deref();
         let log = session.and_then(|id| fs::read_to_string(sessions.find(id).ok()?).ok()).unwrap_or_default();
+        let FinishedTask { job, id, .. } = &spooled.finished;
         let written = self.results.finish(&spooled.finished, spooled.fence, &log).await?;
-        if written == Written::Kept || self.results.has(&spooled.finished).await? {
-            self.queue.report(&spooled.finished).await?;
+        if let Some(kept) = self.results.find(job, id).await? {
+            self.queue.report(&kept).await?;
         }
         if let Some(id) = session {
             // What stays takes room and nothing else.

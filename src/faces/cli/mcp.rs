@@ -30,28 +30,22 @@ use no_login as login;
 const NONE: &str = "No server is configured. `agent mcp add NAME -- COMMAND` adds one.\n";
 
 pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
-    #[cfg(feature = "mcp")]
-    let command = match command {
-        McpCommand::Serve(args) => return acp::serve_mcp(setup, args),
-        other => other,
-    };
-    let setup = &setup;
     match command {
         #[cfg(feature = "mcp")]
-        McpCommand::Serve(_) => unreachable!(),
+        McpCommand::Serve(args) => acp::serve_mcp(setup, args),
         McpCommand::List { output } => {
-            let Some(servers) = gather_servers(setup)? else { return print_none(output) };
+            let Some(servers) = gather_servers(&setup)? else { return print_none(output) };
             print_servers(servers.iter(), output)
         }
         McpCommand::Check { name, output } => {
-            let Some(servers) = gather_servers(setup)? else { return print_none(output) };
+            let Some(servers) = gather_servers(&setup)? else { return print_none(output) };
             let chosen = choose_servers(&servers, name.as_deref())?;
             servers.wait_until_up();
             print_servers(chosen.iter().copied(), output)?;
             if chosen.iter().all(|server| server.is_up()) { Ok(exit::DONE) } else { Ok(exit::UNAVAILABLE) }
         }
         McpCommand::Tools { name } => {
-            let Some(servers) = gather_servers(setup)? else { return print_text(NONE) };
+            let Some(servers) = gather_servers(&setup)? else { return print_text(NONE) };
             let chosen = choose_servers(&servers, name.as_deref())?;
             servers.wait_until_up();
             let is_chosen = |server: &Arc<McpServer>| chosen.iter().any(|chosen| chosen.name() == server.name());
@@ -69,15 +63,15 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
         McpCommand::Call(args) => {
             let server = args.name.split_once("__").map_or("", |(server, _)| server);
             // Their lists are known afterwards, and so is the tool.
-            if let Some(servers) = gather_servers(setup)? {
+            if let Some(servers) = gather_servers(&setup)? {
                 choose_servers(&servers, Some(server))?;
                 servers.wait_until_up();
             }
-            tool::call_tool(setup, args)
+            tool::call_tool(&setup, args)
         }
-        McpCommand::Add(args) => add_server(setup, args),
-        McpCommand::Login { name } => login::log_in(setup, &name),
-        McpCommand::Logout { name } => login::log_out(setup, &name),
+        McpCommand::Add(args) => add_server(&setup, args),
+        McpCommand::Login { name } => login::log_in(&setup, &name),
+        McpCommand::Logout { name } => login::log_out(&setup, &name),
         McpCommand::Remove { name } => {
             let path = setup.env.dirs().config.join("mcp").join(format!("{}.yaml", check_name(&name)?));
             fs::remove_file(&path).map_err(|error| {
