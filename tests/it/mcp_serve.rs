@@ -241,18 +241,24 @@ fn sessions_of_the_workspace_are_resources_and_own_commands_are_prompts() {
         .server(&server)
         .args(["run", "one"])
         .run();
-    let other = Place::new();
-    let elsewhere = Run::at(&other).server(&server).args(["run", "two"]).run();
-    assert_eq!(elsewhere.code, 0);
+    let own = place.session_logs();
+    let elsewhere = place.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a directory");
+    let there = elsewhere.to_str().expect("text");
+    Run::at(&place).server(&server).args(["-C", there, "run", "two"]).run().success();
+    let foreign = place.session_logs().into_iter().find(|log| !own.contains(log)).expect("another session");
+    let foreign = foreign.file_stem().and_then(|id| id.to_str()).expect("an id").to_owned();
     let mut client = Client::start(&place, &server, FORMS, false, &[]);
     let listed = client.ask("resources/list", json!({}));
     let resources = listed["result"]["resources"].as_array().expect("a list").clone();
     assert_eq!((resources.len(), &resources[0]["title"]), (1, &json!("one")));
     let read = client.ask("resources/read", json!({ "uri": resources[0]["uri"] }));
     assert!(read["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("Fine.")), "{read}");
-    for uri in ["agent://sessions/../../x", "file:///etc/passwd"] {
+    for uri in ["agent://sessions/../../x", "file:///etc/passwd", &format!("agent://sessions/{foreign}")] {
         assert!(client.ask("resources/read", json!({ "uri": uri }))["error"].is_object(), "{uri}");
     }
+    let refused = client.call("continue", &json!({ "session": foreign, "message": "what was it about?" }));
+    assert!(refused["isError"] == true && !text(&refused).contains("two"), "{refused}");
     let prompts = client.ask("prompts/list", json!({}));
     assert_eq!(prompts["result"]["prompts"][0]["name"], "fix", "{prompts}");
     let written = client.ask("prompts/get", json!({ "name": "fix", "arguments": { "arguments": "7" } }));

@@ -109,6 +109,13 @@ async fn try_run(
     let services = services.map_err(|error| error.message)?;
     let choice = request.session.map_or(SessionChoice::New, SessionChoice::Id);
     let store = assembly::open_store(&config);
+    if let SessionChoice::Id(id) = &choice {
+        let summary = store.summarize(id).map_err(|error| error.to_string())?;
+        // What belongs to another workspace is none of the client's business.
+        if !Path::new(&summary.workspace).starts_with(&root) {
+            return Err(format!("no session `{}` is of {}", text::one_line(id, 60), root.display()));
+        }
+    }
     let opened = assembly::open_conversation(&store, &workspace, &choice, &services.agent);
     let opened = opened.map_err(|error| error.message)?;
     let mut conversation = opened.conversation;
