@@ -265,3 +265,9 @@ fn sessions_of_the_workspace_are_resources_and_own_commands_are_prompts() {
     assert_eq!(written["result"]["messages"][0]["content"]["text"], "Fix issue 7.", "{written}");
     assert!(client.ask("prompts/get", json!({ "name": "none" }))["error"].is_object());
 }
+
+#[test]
+fn a_configuration_that_is_wrong_is_said_before_a_client_asks() {
+    let run = Run::new().args(["mcp", "serve"]).config("agent.yaml", "ui:\n  theme: pink\n");
+    run.run().exits(3).stderr_has("agent.yaml:2");
+}

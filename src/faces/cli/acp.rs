@@ -29,7 +29,8 @@ pub(super) fn run_acp(setup: CliSetup, args: AcpArgs) -> CommandOutcome {
 /// Serves the agent to a program that speaks the Model Context Protocol.
 #[cfg(feature = "mcp")]
 pub(super) fn serve_mcp(setup: CliSetup, args: ServingArgs) -> CommandOutcome {
-    let root = setup.workspace()?.root().to_path_buf();
+    // A configuration that is wrong is said before a client asks for anything.
+    let root = setup.load()?.0.root().to_path_buf();
     let setup = prepare_serving(setup, args)?;
     let runtime = build_runtime()?;
     let served = mcp::serve_program(setup, root, &runtime);

@@ -216,11 +216,13 @@ impl QueuedRunner {
         });
         // A thread may still read a line.
         runtime.shutdown_background();
-        let tasks = text::count_noun(published, "task", "tasks");
-        note_progress(&format!(
-            "Published {tasks} as job {}; the same command with --collect collects the results.",
-            self.job
-        ));
+        if done.is_ok() || published > 0 {
+            let tasks = text::count_noun(published, "task", "tasks");
+            note_progress(&format!(
+                "Published {tasks} as job {}; the same command with --collect collects the results.",
+                self.job
+            ));
+        }
         done.map_err(|why| CommandFailure::word(exit::FAILED, why))?;
         Ok(match self.cancel.signal() {
             Some(signal) => signal.code(),
