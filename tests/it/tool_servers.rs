@@ -10,6 +10,7 @@ use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
 use crate::output::Output;
+use crate::repl::start;
 use crate::reply::{Act, Reply};
 use crate::run::{Place, Run};
 use crate::server::{Request, Server};
@@ -335,6 +336,18 @@ fn an_agent_gets_only_the_tools_that_its_list_takes() {
             assert!(request.last_result().contains("There is no tool"), "{}", request.last_result());
         }
     }
+}
+
+#[test]
+fn control_c_stops_the_wait_for_a_resource() {
+    let server = Server::always(Reply::text("Fine."));
+    let mut terminal = start(&Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(&["old"], "")));
+    terminal.line("What is in @t:note://never?");
+    terminal.press_until("\x03", "the stop", |screen| screen.contains("Nothing was sent"));
+    assert_eq!(server.requests().len(), 0);
+    terminal.line("Hello");
+    terminal.wait_for("Fine.");
+    assert_eq!(server.requests().pop().expect("a request").user(), "Hello");
 }
 
 #[test]

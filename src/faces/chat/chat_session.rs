@@ -178,7 +178,7 @@ impl Chat {
     }
 
     /// Attaches the files that `message` mentions, and the resources of servers (`@SERVER:ADDRESS`). Returns the reasons that
-    /// others are not attached.
+    /// others are not attached. Dropping the future attaches nothing.
     pub(super) async fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
         let servers = self.servers().ok();
         let mut resources = Vec::new();
@@ -192,16 +192,18 @@ impl Chat {
                 (read, ..) => read,
             }
         });
-        self.attached.texts.extend(attachments);
+        let mut read = Vec::new();
         for (server, uri) in resources {
             let Some(servers) = &servers else { break };
             match servers.read_resource(&server, &uri).await {
-                Ok(text) => {
-                    self.take_from_outside(&format!("the server {server}"));
-                    self.attach(format!("{server}:{uri}"), &text);
-                }
+                Ok(text) => read.push((server, uri, text)),
                 Err(why) => refused.push(format!("@{server}:{uri} is not attached: {why}")),
             }
+        }
+        self.attached.texts.extend(attachments);
+        for (server, uri, text) in read {
+            self.take_from_outside(&format!("the server {server}"));
+            self.attach(format!("{server}:{uri}"), &text);
         }
         refused
     }

@@ -121,7 +121,15 @@ pub async fn run_chat(
         interrupts.forget();
         let Some(message) = message else { continue };
         lines.turn_begins();
-        for why in chat.attach_mentioned(&message).await {
+        let refused = tokio::select! {
+            biased;
+            () = interrupts.next() => {
+                tell_person(outlets, "Stopped. Nothing was sent; Up brings the message back.");
+                continue;
+            }
+            refused = chat.attach_mentioned(&message) => refused,
+        };
+        for why in refused {
             tell_person(outlets, &format!("warning: {why}"));
         }
         if let Some(code) = take_message(chat, Some(message), interrupts, &mut beside, &mut code).await {
