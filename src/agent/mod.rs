@@ -94,7 +94,7 @@ pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
 pub use run::{
     KeepAnswer, Preview, RunEnd, RunInput, exit, measure_fill, pin_items, preview_compression, refresh_prompt,
-    run_compression, run_input, unload_skill, unpin_items,
+    run_compression, run_input, show_request, unload_skill, unpin_items,
 };
 pub use toolbox::{Filter, ToolEntry, ToolTerms, Toolbox};
 pub use turn::{AnswerSchema, Steering, TurnEnd, TurnStop, end_session};

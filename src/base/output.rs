@@ -25,6 +25,8 @@ pub struct ToolOutput {
     pub images: Vec<Image>,
     /// Changed keys of the session's state; `null` removes a key.
     pub state_update: Map<String, Value>,
+    /// The name that the place in the conversation gets after this call.
+    pub checkpoint: Option<String>,
     /// The skill whose instructions or file the observation contains.
     pub skill: Option<String>,
     /// The exit of the program that the call ran to its end; `None` if it ran none. With any but code 0 the call is

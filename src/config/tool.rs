@@ -89,6 +89,8 @@ pub enum CommandOutputFormat {
     Text,
     /// One JSON document: it becomes the data of the result.
     Json,
+    /// One JSON object with the parts of a result: `result`, `observation`, `summary`, `state_update`, `checkpoint`.
+    Result,
 }
 
 /// A side effect of a tool besides reading the workspace.

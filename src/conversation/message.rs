@@ -92,6 +92,9 @@ pub struct Step {
     /// True if no model wrote it: it is from a prompt, or a step of a plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
+    /// True if the request allowed no calls: the answer that ends a turn, a correction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closing: bool,
 }
 
 /// A part of a reply.

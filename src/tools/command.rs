@@ -1,19 +1,21 @@
 //! A configured command as a tool, described by `tools/NAME.yaml`: the arguments of a call become those of a program.
 //!
 //! Its exit is a result, as for `run_command`; exit 75 (`EX_TEMPFAIL`) says that the same call may succeed later.
-//! A command that prints JSON returns its document as data.
+//! A command that prints JSON returns its document as data, or all parts of its result.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::{present, text};
 use crate::config::{CommandOutputFormat, Permission, ToolConfig, ToolEffect};
 use crate::conversation::knowledge::Ledger;
+use crate::conversation::session::Session;
 use crate::model::ToolDefinition;
 use crate::safety::{Enclosure, Reach, net::Proxies, process::Exit, sandbox::Sandbox};
 use crate::template;
@@ -22,12 +24,31 @@ use super::commands::Environment;
 use super::commands::command_line::{self, ReadyCommand};
 use super::commands::confined::{Confined, ProgramOrder};
 use super::run_command;
-use super::{CallContext, ShellLine, Tool, ToolFuture, bytes_for, files};
+use super::{CallContext, ShellLine, Tool, ToolFuture, bytes_for, files, todo};
 
 /// The exit code that asks for a retry, after sysexits.h.
 const TEMPORARY_FAILURE: i32 = 75;
 /// The longest JSON document that is read.
 const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
+
+/// The largest change of the session's state, in bytes of JSON: the log holds each.
+const LARGEST_CHANGE: usize = 64 * 1024;
+
+/// What a command with the output format `result` prints.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct CommandReport {
+    /// The data of the result.
+    result: Value,
+    /// What the model reads; without it, the data.
+    observation: Option<String>,
+    /// One line for the person.
+    summary: Option<String>,
+    /// Keys of the session's state; `null` removes a key.
+    state_update: Option<Map<String, Value>>,
+    /// The name of this place in the conversation.
+    checkpoint: Option<String>,
+}
 
 /// A configured command.
 pub struct ConfiguredCommand {
@@ -78,7 +99,8 @@ impl ConfiguredCommand {
             variables: &variables,
             patience: run_command::choose_patience(&context),
         };
-        let reads_json = self.config.output_format == Some(CommandOutputFormat::Json);
+        let format = self.config.output_format.unwrap_or_default();
+        let reads_json = format != CommandOutputFormat::Text;
         let mut whole = String::new();
         let mut seen = |piece: &str| {
             if reads_json && whole.len() <= LONGEST_DOCUMENT {
@@ -90,8 +112,10 @@ impl ConfiguredCommand {
             return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
         }
         if reads_json {
+            let most = bytes_for(context.max_tokens);
             match find_document(&whole) {
-                Some(data) => with_data(&mut output, data, bytes_for(context.max_tokens)),
+                Some(data) if format == CommandOutputFormat::Result => with_report(&mut output, data, most)?,
+                Some(data) => with_data(&mut output, data, most),
                 None if output.exit == Some(Exit::Code(0)) => {
                     let why = format!("the command did not print one JSON document: {}", output.observation);
                     return Err(ToolError::permanent(why));
@@ -182,6 +206,37 @@ fn find_document(text: &str) -> Option<Value> {
     let rest = starts.map(|at| &text[at..]).filter(|rest| rest.starts_with(['{', '[']));
     rest.take(MOST_TRIES)
         .find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
+}
+
+/// Takes the parts of a result that a command printed. A command that failed changes no state.
+fn with_report(output: &mut ToolOutput, printed: Value, most: usize) -> Result<(), ToolError> {
+    let wrong = |why: &str| ToolError::permanent(format!("the command printed a result that is none: {why}"));
+    // A list would be read as the fields in their order.
+    if !printed.is_object() {
+        return Err(wrong("it is no object"));
+    }
+    let report: CommandReport = serde_json::from_value(printed).map_err(|error| wrong(&error.to_string()))?;
+    let changes = report.state_update.unwrap_or_default();
+    if changes.contains_key(todo::STATE) {
+        return Err(wrong("the key `todo` of the state belongs to the tool `todo`"));
+    }
+    if serde_json::to_string(&changes).is_ok_and(|text| text.len() > LARGEST_CHANGE) {
+        return Err(wrong("`state_update` has more than 64 KiB"));
+    }
+    if let Some(name) = &report.checkpoint {
+        Session::check_checkpoint(name).map_err(wrong)?;
+    }
+    with_data(output, report.result, most);
+    let has_failed = output.exit != Some(Exit::Code(0));
+    if let Some(text) = report.observation {
+        output.observation = if has_failed { format!("{}\n{text}", output.summary) } else { text };
+    }
+    if !has_failed {
+        output.summary = report.summary.unwrap_or_else(|| std::mem::take(&mut output.summary));
+        output.state_update = changes;
+        output.checkpoint = report.checkpoint;
+    }
+    Ok(())
 }
 
 fn with_data(output: &mut ToolOutput, data: Value, most: usize) {

@@ -12,7 +12,7 @@ use crate::model::ToolDefinition;
 use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments};
 
 /// The key of the items in the session's state.
-const STATE: &str = "todo";
+pub(super) const STATE: &str = "todo";
 /// A longer plan is not useful.
 const MOST_ITEMS: usize = 50;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::{Request, Server};
 
 const SHOW: &str = r#"
@@ -187,6 +187,57 @@ fn json_output_becomes_data() {
     let bad = tool("command: [echo, no data]\n");
     let result = told(&[("tools/data.yaml", &bad)], &[], "data", &json!({}));
     assert!(result.contains("JSON document") && result.contains("no data"), "{result}");
+}
+
+#[test]
+fn a_command_may_print_every_part_of_its_result() {
+    let tool = |printed: &Value, more: &str| {
+        let command = json!(["printf", "%s\n", printed.to_string()]);
+        format!("description: Counts.\npermission: read\noutput_format: result\n{more}command: {command}\n")
+    };
+    let agent = "termination_summary_prompt: 'Stop; {{ state.count }} are counted.'\n";
+    let printed = json!({
+        "result": {"files": [1, 2]}, "observation": "Two files are new.", "summary": "2 files",
+        "state_update": {"count": 2, "gone": null}, "checkpoint": "counted"
+    });
+    let server = Server::start([
+        Reply::call("count", &json!({})),
+        Reply::text("one"),
+        Reply::call("list_dir", &json!({})),
+        Reply::text("two"),
+    ]);
+    let place = Place::new();
+    let run = |words: &[&str]| {
+        let run = Run::at(&place).config("tools/count.yaml", &tool(&printed, "")).arg("run").args(words.to_vec());
+        run.config("agents/default.yaml", agent).server(&server).run()
+    };
+    let output = run(&["-o", "jsonl", "first"]).success();
+    assert_eq!(output.events().one("tool.finished")["summary"], "2 files");
+    let result = server.requests()[1].last_result().to_owned();
+    assert!(result.contains("Two files are new.") && !result.contains("files\":"), "{result}");
+    run(&["--continue", "--max-turns", "1", "second"]).exits(8);
+    let closing = server.requests().pop().expect("four");
+    assert_eq!(closing.user(), "Stop; 2 are counted.");
+    let id = Run::at(&place).args(["session", "list", "-o", "json"]).run().success().json()[0]["id"].clone();
+    let id = id.as_str().expect("an id");
+    let fork = Run::at(&place).args(["session", "fork", id, "--at", "counted"]).run().success().stdout;
+    let forked = Run::at(&place).args(["session", "show", fork.trim()]).run().success().stdout;
+    assert!(forked.contains("first") && !forked.contains("second"), "{forked}");
+
+    let (exit, shell) = (json!({"observation": "no", "state_update": {"a": 1}}), "shell: true\n");
+    let failing = tool(&exit, shell).replace("command: [\"printf\"", "command: [\"false\"");
+    let wrong = [
+        (tool(&json!({"reslut": 1}), ""), "unknown field `reslut`"),
+        (tool(&json!({"state_update": {"todo": []}}), ""), "belongs to the tool `todo`"),
+        (tool(&json!({"checkpoint": "m12"}), ""), "not like a number or an id"),
+        (tool(&json!({"state_update": {"a": "x".repeat(70_000)}}), ""), "more than 64 KiB"),
+        (tool(&json!([1]), ""), "a result that is none"),
+        (failing.replace("shell: true\n", ""), "exit 1"),
+    ];
+    for (file, why) in wrong {
+        let result = told(&[("tools/count.yaml", &file)], &[], "count", &json!({}));
+        assert!(result.contains(why), "{why}: {result}");
+    }
 }
 
 #[test]

@@ -48,6 +48,32 @@ fn words_are_found_whoever_said_them() {
 }
 
 #[test]
+fn the_request_of_each_step_is_shown_as_it_was_sent() {
+    let place = Place::new();
+    let read = || Reply::call("read_file", &json!({"path": "notes.txt"}));
+    let server = Server::start([read(), Reply::text("Retry."), read(), Reply::text("I had to stop.")]);
+    let run = |words: &[&str]| {
+        Run::at(&place).file("notes.txt", "Retry, 总是.\n").arg("run").args(words.to_vec()).server(&server).run()
+    };
+    run(&["What do the notes say?"]).success();
+    run(&["--continue", "--max-turns", "1", "Read them again."]).exits(8);
+    let id = ids(&place).remove(0);
+    let show =
+        |step: &str| Run::at(&place).args(["session", "show", &id, "--as-request", step]).server(&server).run();
+    let sent: Vec<String> = server.requests().iter().map(|request| format!("{}\n", request.raw)).collect();
+    assert_eq!(sent.len(), 4);
+    for (number, request) in sent.iter().enumerate() {
+        show(&(number + 1).to_string()).success().stdout_is(request);
+    }
+    show("5").exits(2).stderr_has("has 4 steps");
+    show("0").exits(2).stderr_has("0 is not in 1..");
+    let server = Server::start([]);
+    let moved = Run::at(&place).args(["session", "show", &id, "--as-request", "2"]).server(&server);
+    let fewer = moved.config("agents/default.yaml", "tools: [read_file]\n");
+    fewer.run().success().stderr_has("tools changed since");
+}
+
+#[test]
 fn a_session_is_written_in_every_form() {
     let place = place();
     let first = ids(&place).remove(1);

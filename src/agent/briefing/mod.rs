@@ -24,7 +24,7 @@ use crate::skills::SkillCatalogue;
 use crate::template::{self, Value};
 
 pub use system::PROMPT_BASIS;
-pub(super) use system::brief_conversation;
+pub(super) use system::{brief_conversation, list_changes_since};
 
 /// The prompts of an agent and the facts that they read.
 pub struct Briefing {

@@ -63,6 +63,14 @@ fn list_changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String
     names.filter(|name| *name != MESSAGES && before.get(*name) != now.get(*name)).cloned().collect()
 }
 
+/// What the requests of a conversation hold beside its recorded prompt, and what differs today.
+pub fn list_changes_since(agent: &Agent, conversation: &Conversation) -> Vec<String> {
+    let Some(prompt) = conversation.session.system() else { return Vec::new() };
+    let mut changed = list_changes(&prompt.basis, &collect_ingredients(agent, conversation));
+    changed.retain(|name| matches!(name.as_str(), "model" | "tools"));
+    changed
+}
+
 /// The ingredient that names the system prompt: `system@v2.0#0123456789ab`.
 pub const PROMPT_BASIS: &str = "prompt";
 

@@ -137,13 +137,18 @@ impl Turn<'_> {
             self.conversation.results.push(CallRecord { name, arguments, status, result, observation });
         }
         self.conversation.note_knowledge(now);
+        let checkpoint = output.checkpoint;
         let change = StateChange { changes: output.state_update, ..StateChange::default() };
         self.conversation.session.update_state(change, now);
         if let Some(source) = brings {
             self.taint(&source);
         }
         self.conversation.session.sync_before(self.conversation.shared.spill.take_unsynced());
-        self.keep_answer(prepared.slot, &call, answer, telemetry)
+        self.keep_answer(prepared.slot, &call, answer, telemetry)?;
+        if let Some(name) = checkpoint {
+            self.conversation.session.mark(&name, Timestamp::now()).map_err(anyhow::Error::from)?;
+        }
+        Ok(())
     }
 
     /// Records the answer to a call: on disk, then in memory, then as an event.

@@ -187,7 +187,7 @@ impl BesideDesk<'_> {
         let end = read_unseen(stream.as_mut(), &self.emitter).await?;
         let settled = flight.open.take().map(|open| open.finish(&end));
         let (usage, cost_usd) = settled.unwrap_or((end.usage, None));
-        Ok(Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false })
+        Ok(Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, ..Step::default() })
     }
 
     fn write_request<'r>(&'r self, question: &'r BesideQuestion) -> ModelRequest<'r> {

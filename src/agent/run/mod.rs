@@ -15,8 +15,10 @@ mod skills_by_hand;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
-use crate::agent::briefing::brief_conversation;
+use crate::agent::briefing::{brief_conversation, list_changes_since};
+use crate::agent::request::purpose::Purpose;
 use crate::agent::turn::{Turn, TurnEnd, TurnInput, TurnStop, hear_hooks, take_turn};
 use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachments, attach_files};
@@ -145,6 +147,20 @@ pub fn refresh_prompt(
     let notes = brief_conversation(agent, conversation, run).map_err(refuse)?;
     run.emitter.warn(notes);
     Ok(())
+}
+
+/// The body of the request that the model was sent when a conversation stood as it does, and what of the configuration
+/// has changed since, so that it may have been another.
+pub fn show_request(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    run: &mut Run,
+    closing: bool,
+) -> (Value, Vec<String>) {
+    let changed = list_changes_since(agent, conversation);
+    let purpose = if closing { Purpose::Closing } else { Purpose::Answer };
+    let turn = Turn::new(agent, conversation, run);
+    (agent.model.preview(turn.request(&purpose, true)), changed)
 }
 
 /// A run that has begun. Dropping it ends it as interrupted.

@@ -122,7 +122,9 @@ impl Turn<'_> {
                     }
                     return Err(self.model_error(ModelErrorKind::Incomplete, "the reply was empty").into());
                 }
-                Delta::Finished(end) => return Ok(self.whole(end)),
+                Delta::Finished(end) => {
+                    return Ok(Step { closing: matches!(purpose, Purpose::Closing), ..self.whole(end) });
+                }
             };
             if is_much {
                 self.conversation.session.log_partial();
@@ -174,6 +176,6 @@ impl Turn<'_> {
         let open = self.conversation.asking.take();
         self.output_cap = open.as_ref().and_then(OpenRequest::output_cap);
         let (usage, cost_usd) = open.map_or((end.usage, None), |open| open.finish(&end));
-        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
+        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, ..Step::default() }
     }
 }

@@ -122,6 +122,20 @@ impl Session {
         Ok(true)
     }
 
+    /// Requires that a name can be that of a checkpoint.
+    ///
+    /// # Errors
+    /// A sentence that says what it may consist of.
+    pub fn check_checkpoint(name: &str) -> Result<(), &'static str> {
+        const LONGEST: usize = 60;
+        let is_good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let is_named = (1..=LONGEST).contains(&name.len()) && name.chars().all(is_good);
+        if is_named && Handle::parse(name).is_none() && name.parse::<u64>().is_err() {
+            return Ok(());
+        }
+        Err("a checkpoint is named by letters, digits, `-`, `_` and `.`, and not like a number or an id")
+    }
+
     /// Names this place of the conversation, for undos and forks.
     ///
     /// # Errors

@@ -23,6 +23,9 @@ pub enum SessionError {
     #[error("{} is not a session log: {why}", .path.display())]
     NotALog { path: PathBuf, why: String },
 
+    #[error("session {id} has {steps} steps; there is none with the number {step}")]
+    NoStep { id: String, step: u64, steps: u64 },
+
     /// The disk failed. Nothing in memory is lost; unwritten entries are tried again with the next entry.
     #[error("{} cannot be {doing}", .path.display())]
     Io { path: PathBuf, doing: &'static str, source: io::Error },

@@ -82,6 +82,7 @@ pub(super) fn parse_outline(line: &[u8]) -> serde_json::Result<LogLine> {
                 usage: outline.usage,
                 cost_usd: outline.cost_usd,
                 given: outline.given,
+                ..Step::default()
             };
             LogLine::Reply { n, step }
         }

@@ -29,6 +29,9 @@ use super::view::SessionView;
 pub(super) const INTERRUPTED: &str =
     "interrupted: the session ended before this call did; it may have run in part";
 
+/// The beginning of a line with a reply.
+const REPLY: &[u8] = b"{\"type\":\"reply\"";
+
 /// A log as it was read.
 #[derive(Debug)]
 pub(super) struct Replayed {
@@ -46,16 +49,44 @@ pub(super) struct Replayed {
     strays: usize,
 }
 
-/// Reads a whole log. `tell` hears now and then how much of it is read.
+/// Where the reply of step `step` begins in a log, in bytes, and whether it is a closing answer. Steps count from 1, as
+/// they were recorded; what no model wrote is none. The error is the number of steps.
+///
+/// # Errors
+/// The log cannot be read.
+pub(super) fn find_step(file: &File, step: u64) -> io::Result<Result<(u64, bool), u64>> {
+    let length = file.metadata()?.len();
+    let mut lines = LogLines::new(from_start(file, length)?);
+    let (mut offset, mut steps) = (0, 0);
+    while let Some(line) = lines.read()? {
+        if line.starts_with(REPLY)
+            && let Ok(LogLine::Reply { step: reply, .. }) = LogLine::parse(line)
+        {
+            steps += u64::from(!reply.given);
+            if steps == step && !reply.given {
+                return Ok(Ok((offset, reply.closing)));
+            }
+        }
+        offset += line.len() as u64;
+    }
+    Ok(Err(steps))
+}
+
+/// Reads a log up to `length` bytes, or the whole. `tell` hears now and then how much of it is read.
 ///
 /// # Errors
 /// It is not a session log, or has another format.
-pub(super) fn replay_log(path: &Path, file: &File, tell: &dyn Fn(Far)) -> Result<Replayed, SessionError> {
+pub(super) fn replay_log(
+    path: &Path,
+    file: &File,
+    length: Option<u64>,
+    tell: &dyn Fn(Far),
+) -> Result<Replayed, SessionError> {
     /// The bytes between two tellings.
     const BLOCK: u64 = 1 << 20;
     let unreadable = |error| SessionError::io(path, "read", error);
     // Another process may append meanwhile: both readings end where the log ends now.
-    let length = file.metadata().map_err(unreadable)?.len();
+    let length = length.map_or_else(|| file.metadata().map(|found| found.len()), Ok).map_err(unreadable)?;
     let mut lines = LogLines::new(from_start(file, length).map_err(unreadable)?);
     let line = lines.read().map_err(unreadable)?.ok_or_else(|| no_log(path, "it is empty"))?;
     let FoundHeader { header, is_rebuilt, is_gone } = read_header(path, line)?;

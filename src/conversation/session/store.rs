@@ -61,7 +61,7 @@ impl Store {
         open_log(&path)?;
         let mut log = Log::open(&path, &id_of(&path))?;
         let file = log.file().expect("it was opened");
-        let replayed = replay::replay_log(&path, file, &*self.tell)?;
+        let replayed = replay::replay_log(&path, file, None, &*self.tell)?;
         log.cut(replayed.whole, replayed.ends_with_newline)?;
         let (mut session, warnings) = restore_session(&path, replayed, Some(log))?;
         session.settle(INTERRUPTED, now)?;
@@ -75,7 +75,21 @@ impl Store {
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
         let (file, _) = open_log(&path)?;
-        restore_session(&path, replay::replay_log(&path, &file, &*self.tell)?, None)
+        restore_session(&path, replay::replay_log(&path, &file, None, &*self.tell)?, None)
+    }
+
+    /// Reads a session as it was when its request `step` was sent, and whether that asked for a closing answer. Steps
+    /// count from 1, those that were undone later among them.
+    ///
+    /// # Errors
+    /// There is no such session or step, or its log cannot be read.
+    pub fn read_before(&self, id: &str, step: u64) -> Result<(Session, bool), SessionError> {
+        let path = self.find(id)?;
+        let (file, _) = open_log(&path)?;
+        let found = replay::find_step(&file, step).map_err(|error| SessionError::io(&path, "read", error))?;
+        let (length, closing) = found.map_err(|steps| SessionError::NoStep { id: id_of(&path), step, steps })?;
+        let replayed = replay::replay_log(&path, &file, Some(length), &*self.tell)?;
+        Ok((restore_session(&path, replayed, None)?.0, closing))
     }
 
     /// Reads a session as [`Store::open`] opens it, without changing it.

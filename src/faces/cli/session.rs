@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::assembly::{self, ForkPoint, RunOptions};
-use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, refresh_prompt, run_compression, show_request};
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
 use crate::conversation::session::{Session, SessionError, SessionSummary};
@@ -27,6 +27,7 @@ use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::signals::Signals;
 use super::{
     CommandFailure, CommandOutcome, exit, note_progress, print_json, print_table, print_text, print_visible,
+    warn_person,
 };
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
@@ -35,7 +36,10 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         SessionCommand::List { all, size, output } => {
             list_sessions(setup, &config, (!all).then(|| workspace.root()), size, output)
         }
-        SessionCommand::Show { id, context: true } => {
+        SessionCommand::Show { id, as_request: Some(step), .. } => {
+            print_request(setup, &config, &workspace, &id, step)
+        }
+        SessionCommand::Show { id, context: true, .. } => {
             let session = setup.read_session(&config, &id)?;
             let agent = agent_of(&session, &config, &workspace)?;
             let nowhere = Box::new(Fanout { sinks: Vec::new() });
@@ -76,7 +80,7 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         }
         SessionCommand::Discard { id } => trial::discard_trial(setup, &config, &workspace, id),
         SessionCommand::Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
-        SessionCommand::Show { id, context: false } => {
+        SessionCommand::Show { id, context: false, .. } => {
             print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
         }
     }
@@ -136,6 +140,28 @@ fn sort_families(sessions: Vec<SessionSummary>) -> Vec<SessionSummary> {
         listed.push(session);
     }
     listed
+}
+
+/// Prints the body of a request that a session sent.
+fn print_request(
+    setup: &CliSetup,
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    id: &str,
+    step: u64,
+) -> CommandOutcome {
+    let read = setup.store(config).read_before(id, step);
+    let (session, closing) = read.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
+    let agent = agent_of(&session, config, workspace)?;
+    let nowhere = Box::new(Fanout { sinks: Vec::new() });
+    let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), nowhere));
+    let mut conversation = Conversation::new(session, Timestamp::now());
+    let (request, changed) = show_request(&agent, &mut conversation, &mut run, closing);
+    if !changed.is_empty() {
+        let changed = changed.join(" and ");
+        warn_person(&format!("{changed} changed since: this is the request as it would be sent now"));
+    }
+    print_text(format!("{request}\n"))
 }
 
 /// Assembles the agent of the session, with the session's model if that is still configured.

@@ -34,6 +34,8 @@ struct RecordedOutput {
     #[serde(default)]
     state_update: Map<String, Value>,
     #[serde(default)]
+    checkpoint: Option<String>,
+    #[serde(default)]
     skill: Option<String>,
     #[serde(default)]
     exit: Option<Exit>,
@@ -54,6 +56,7 @@ impl Tape {
                 summary: output.summary,
                 truncated: output.truncated,
                 state_update: output.state_update,
+                checkpoint: output.checkpoint,
                 skill: output.skill,
                 exit: output.exit,
                 unfinished: output.unfinished,
@@ -76,6 +79,7 @@ impl Tape {
                 summary: output.summary.clone(),
                 truncated: output.truncated,
                 state_update: output.state_update.clone(),
+                checkpoint: output.checkpoint.clone(),
                 skill: output.skill.clone(),
                 exit: output.exit.clone(),
                 unfinished: output.unfinished,

@@ -13,8 +13,7 @@ use super::{CommandAnswer, tell_text};
 use crate::agent::assembly::{self, ForkPoint, SessionChoice};
 use crate::base::text;
 use crate::conversation::export::{ExportForm, Exported};
-use crate::conversation::message::Handle;
-use crate::conversation::session::SessionSummary;
+use crate::conversation::session::{Session, SessionSummary};
 use crate::faces::chat::chat_session::Chat;
 use crate::faces::chat::{greeting, tables};
 use crate::screen::ink::Line;
@@ -99,16 +98,7 @@ pub(super) fn mark_checkpoint(chat: &mut Chat, name: &str) -> CommandAnswer {
             names.join("\n")
         });
     }
-    let is_good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.len() > 60
-        || !name.chars().all(is_good)
-        || Handle::parse(name).is_some()
-        || name.parse::<u64>().is_ok()
-    {
-        return Err(
-            "a checkpoint is named by letters, digits, `-`, `_` and `.`, and not like a number or an id".into()
-        );
-    }
+    Session::check_checkpoint(name)?;
     session.mark(name, Timestamp::now())?;
     tell_text(format!("/undo {name} comes back here, /fork {name} goes on from here."))
 }

@@ -32,6 +32,9 @@ pub enum SessionCommand {
         /// Show what fills the context window, instead of the messages
         #[arg(long)]
         context: bool,
+        /// Print the request of this step, as the provider was sent it
+        #[arg(long, value_name = "STEP", conflicts_with = "context", value_parser = clap::value_parser!(u64).range(1..))]
+        as_request: Option<u64>,
     },
     /// Compact a session, as /compact does
     Compact {
