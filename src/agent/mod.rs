@@ -91,7 +91,7 @@ pub use emitter::Emitter;
 pub use hooks::{HookCall, HookGround, Hooks};
 pub use limits::ReachedLimit;
 pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
-pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles};
+pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles, Titler, title_conversation};
 pub use run::{
     KeepAnswer, Preview, RunEnd, RunInput, exit, measure_fill, pin_items, preview_compression, refresh_prompt,
     run_compression, run_input, show_request, unload_skill, unpin_items,
@@ -133,6 +133,8 @@ pub struct Agent {
     pub schema: Option<AnswerSchema>,
     /// What plans and flows need.
     pub orchestration: Orchestration,
+    /// What gives conversations their titles, if a model is to do that.
+    pub titler: Option<Titler>,
     /// What cancelled helpers left to be done.
     pub unfinished: Arc<UnfinishedWork>,
 }

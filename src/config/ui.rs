@@ -20,6 +20,9 @@ pub struct UiSettings {
     /// If true, the screen is for a program that reads it aloud: plain lines, words in place of marks and frames, answers
     /// as the model wrote them.
     pub screen_reader: bool,
+    /// The model that gives a chat its title after the first turn; without one, the title is the first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title_model: Option<String>,
 }
 
 impl Default for UiSettings {
@@ -33,6 +36,7 @@ impl Default for UiSettings {
             markdown: true,
             reasoning: false,
             screen_reader: false,
+            title_model: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::lifeline::Lifeline;
 use crate::pty::Terminal;
 use crate::reply::{Act, Reply};
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::{Server, assert_answered_once, assert_append_only};
 
 /// A chat that is ready for its first message.
@@ -37,6 +37,48 @@ fn a_conversation_of_two_turns() {
     assert_eq!(terminal.exit_code(), 0);
     assert_append_only(&server.requests());
     assert_eq!(said(&server), ["one", "two"]);
+}
+
+#[test]
+fn a_model_gives_a_chat_its_title_after_the_first_turn() {
+    let server = Server::start([
+        Reply::text("It waits longer now."),
+        Reply::text("**Login test: mend the timeout**\n"),
+        Reply::text("Fine."),
+    ]);
+    let place = Place::new();
+    let run = Run::at(&place).server(&server).config("agent.yaml", "ui: { title_model: default }\n");
+    let mut terminal = start(&run);
+    terminal.line("please could you have a look at tests/login.rs");
+    terminal.wait_for("It waits longer now.");
+    terminal.line("thanks");
+    terminal.wait_for("Fine.");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    let requests = server.requests();
+    let asked = requests[1].user();
+    assert!(asked.contains("<task>\nplease could you") && asked.contains("It waits longer now."), "{asked}");
+    assert_eq!(said(&server)[2], "thanks", "only the first turn asks");
+    let listed = Run::at(&place).args(["session", "list", "-o", "json"]).run().success().json();
+    assert_eq!(
+        (&listed[0]["title"], &listed[0]["named"]),
+        (&json!("Login test: mend the timeout"), &json!(false))
+    );
+    let id = listed[0]["id"].as_str().expect("an id");
+    Run::at(&place).args(["session", "show", id]).run().success().stdout_has("3 steps").stdout_has("Login test");
+}
+
+#[test]
+fn without_a_title_the_first_message_stands() {
+    let server = Server::start([Reply::text("Done."), Reply::error(400, "no such model")]);
+    let place = Place::new();
+    let run = Run::at(&place).server(&server).config("agent.yaml", "ui: { title_model: default }\n");
+    let mut terminal = start(&run);
+    terminal.line("mend it");
+    terminal.wait_for("`ui.title_model`");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    Run::at(&place).args(["session", "list"]).run().success().stdout_has("mend it");
 }
 
 #[test]

@@ -181,7 +181,6 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let rules = gather_rules(settings, &toolbox)?;
     hide_denied(&mut toolbox, options, approval.mode, &rules, approver.as_ref());
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
-    let schema = options.compile_schema()?;
     let (mut facts, notes) =
         facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
     (facts.agent.approval, facts.agent.has_walls) = (approval.mode.name(), has_walls);
@@ -196,6 +195,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         needs::RoleNeeds { config, settings, options, registry: &registry, model: &model, around: &services };
     let orchestration = orchestration::assemble_roles(&needs, settings.mode, &toolbox)?;
     let agent = Agent {
+        titler: needs.titler()?,
         name: settings.name.clone(),
         model,
         tools: toolbox,
@@ -225,7 +225,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         jobs,
         redactor,
         tape: services.tape.clone(),
-        schema,
+        schema: options.compile_schema()?,
     };
     let bounds = boundary::create_bounds(settings, plan);
     Ok(Services { agent, catalogue, warnings, bounds })

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::agent::Role;
-use crate::config::{AgentConfig, Config, PromptSource, RoleConfig};
+use crate::agent::{Role, Titler};
+use crate::config::{AgentConfig, Config, PromptRef, PromptSource, RoleConfig};
 use crate::model::{ChatModel, Surroundings};
 use crate::prompt::{Registry, Released};
 
@@ -26,6 +26,17 @@ impl RoleNeeds<'_> {
         let prompt = self.resolve_prompt(&key, &format!("roles.{name}.prompt"), &role.prompt_of(name))?;
         let model = self.connect(role.model.as_ref(), role.effort.as_ref())?;
         Ok(Role::new(name, model, prompt, role.reasoning))
+    }
+
+    /// What gives conversations their titles.
+    pub(super) fn titler(&self) -> Result<Option<Titler>, SetupError> {
+        let Some(name) = &self.config.settings.ui.title_model else { return Ok(None) };
+        let model = self.connect(Some(name), None).map_err(|error| SetupError {
+            message: format!("{}: ui.title_model: {}", self.config.place("ui.title_model"), error.message),
+            ..error
+        })?;
+        let from = PromptSource::Registered(PromptRef { reference: "title@production".to_owned() });
+        Ok(Some(Titler { model, prompt: self.resolve_prompt("ui.title_model", "title_model", &from)? }))
     }
 
     /// The prompt that the configuration names at `key`.

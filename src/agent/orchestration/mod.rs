@@ -24,11 +24,13 @@ mod routing;
 mod flow;
 mod by_flow;
 mod explore;
+mod title;
 #[cfg(test)]
 mod tests;
 
 pub use flow::{ChosenFlow, FlowPrompt, Flows};
 pub use role::{Role, Roles};
+pub use title::{Titler, title_conversation};
 
 use std::collections::BTreeMap;
 

@@ -73,6 +73,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     tools.register(Arc::new(Looker { definition, shared: shared.clone() }), ToolTerms::default());
     let redactor = Arc::new(Redactor::new(Vec::new()));
     Agent {
+        titler: None,
         name: "default".to_owned(),
         budget: Budget::new(&info, &context).expect("a budget"),
         model: Arc::new(Puppet { info, shared: shared.clone() }),

@@ -163,6 +163,28 @@ impl Session {
         self.sync()
     }
 
+    /// True after the first turn, unless a person has given a title.
+    pub fn awaits_title(&self) -> bool {
+        self.turns() == 1 && self.transcript.name.is_none()
+    }
+
+    /// Sets the title in place of the first message. That of a person outranks it; an empty one changes nothing.
+    ///
+    /// # Errors
+    /// The disk fails. In memory it has the title all the same.
+    pub fn set_title(&mut self, title: &str, now: Timestamp) -> Result<(), SessionError> {
+        let title = make_title(title);
+        if title.is_empty() {
+            return Ok(());
+        }
+        self.transcript.title = title;
+        let titled = self.transcript.titled();
+        if let Some(log) = &mut self.log {
+            log.push(&LogEntry::Titled { titled, time: &format_stamp(now) });
+        }
+        self.sync()
+    }
+
     /// True if an undo can be taken back.
     pub fn can_redo(&self) -> bool {
         !self.transcript.undos.is_empty()

@@ -19,6 +19,7 @@
 //! {"type":"undone","n":7,"time":…}                      item 7 and everything after it no longer count; title and name as above
 //! {"type":"redone","time":…}                            the last undo does not count; title and name as above
 //! {"type":"checkpoint","name":…,"n":7,"time":…}        a name for the place after item 7
+//! {"type":"titled","title":…,"time":…}              a model's title; "name":… as above
 //! {"type":"renamed","name":…,"time":…}                 a person's title; an empty one takes it back
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"unpinned","numbers":[1,2],"time":…}          the same, taken back
@@ -150,6 +151,12 @@ pub(super) enum LogEntry<'a> {
     },
     #[serde(rename = "checkpoint")]
     Checkpoint { name: &'a str, n: u64, time: &'a str },
+    #[serde(rename = "titled")]
+    Titled {
+        #[serde(flatten)]
+        titled: LogTitle<'a>,
+        time: &'a str,
+    },
     #[serde(rename = "renamed")]
     Renamed { name: &'a str, time: &'a str },
     #[serde(rename = "pinned")]
@@ -250,6 +257,8 @@ pub(super) enum LogLine {
     Redone {},
     #[serde(rename = "checkpoint")]
     Checkpoint { name: String, n: u64 },
+    #[serde(rename = "titled")]
+    Titled { title: String },
     #[serde(rename = "renamed")]
     Renamed { name: String },
     #[serde(rename = "pinned")]

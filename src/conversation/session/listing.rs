@@ -152,7 +152,8 @@ fn read_message(line: &[u8]) -> Option<String> {
 fn find_title(file: &File, is_sealed: bool) -> io::Result<Option<Titled>> {
     /// The end of the last turn, or an undo, is seldom further from the end.
     const MOST_BYTES: usize = 4 << 20;
-    const STARTS: [&[u8]; 3] = [br#"{"type":"turn.completed""#, br#"{"type":"undone""#, br#"{"type":"redone""#];
+    const STARTS: [&[u8]; 4] =
+        [br#"{"type":"turn.completed""#, br#"{"type":"titled""#, br#"{"type":"undone""#, br#"{"type":"redone""#];
     let mut renamed = None;
     let (mut lines, mut bytes, mut first_after) = (LinesBack::new(file)?, 0, None);
     while bytes < MOST_BYTES

@@ -200,6 +200,7 @@ impl Replayed {
                 transcript.undo(n);
             }
             LogLine::Checkpoint { name, n } => transcript.mark(name, n),
+            LogLine::Titled { title } => transcript.title = title,
             LogLine::Renamed { name } => transcript.rename(name),
             LogLine::Pinned { numbers } => transcript.pin(&numbers),
             LogLine::Unpinned { numbers } => transcript.unpin(&numbers),

@@ -13,9 +13,10 @@ use crate::agent::assembly::{
     self, OpenedConversation, RunOptions, RunPlace, Services, SessionChoice, SetupError, SetupErrorKind,
     require_history,
 };
-use crate::agent::exit::Ending;
+use crate::agent::exit::{self, Ending};
 use crate::agent::{
     Agent, Cancel, Conversation, Emitter, Run, RunEnd, RunInput, end_session, refresh_prompt, run_input,
+    title_conversation,
 };
 use crate::config::{ApprovalMode, Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
@@ -243,6 +244,10 @@ impl Chat {
         };
         let agent = &self.services.agent;
         let ended = run_input(agent, &mut self.conversation, &mut self.run, input, &self.cancel).await;
+        if ended.as_ref().is_ok_and(|end| end.ending.code == exit::DONE) {
+            let warning = title_conversation(agent, &mut self.conversation, &mut self.run, &self.cancel).await;
+            self.run.emitter.warn(warning);
+        }
         self.take_back();
         ended
     }
