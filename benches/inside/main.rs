@@ -317,7 +317,15 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     let (program, dir) = (SHELL[0], Path::new("/"));
-    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: ChildPatience::default(), walls }
+    Launch {
+        program,
+        arguments: &[SHELL[1], "true"],
+        dir,
+        env: &[],
+        patience: ChildPatience::default(),
+        input: None,
+        walls,
+    }
 }
 
 fn plan(workspace: &Path, namespaces: bool) -> Boundary {

@@ -1,4 +1,4 @@
-//! `background`: reads and stops commands that `run_command` started in the background.
+//! `background`: reads, feeds and stops commands that `run_command` started in the background.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,19 +7,25 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::output::ToolOutput;
+use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
+use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
+use crate::safety::Reach;
 use crate::safety::process::Exit;
 
 use super::commands::confined::bracket_remarks;
 use super::commands::jobs::{JobLook, Jobs};
-use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
+use super::{CallContext, ShellLine, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// The name of the tool.
 pub const BACKGROUND: &str = "background";
 /// The default wait for the end of a command, in seconds.
 const WAIT: u64 = 5;
+/// The same after an input: most commands answer at once.
+const ANSWER: u64 = 1;
+/// The argument with what a command is to read.
+const INPUT: &str = "input";
 
 /// `background`: the state of a running command.
 pub struct Background {
@@ -33,6 +39,7 @@ struct BackgroundArguments {
     #[serde(default)]
     action: BackgroundAction,
     wait: Option<u64>,
+    input: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
@@ -47,12 +54,13 @@ impl Background {
     pub fn new(jobs: Arc<Jobs>) -> Self {
         let definition = define_tool(
             BACKGROUND,
-            "Reads or stops a background command. Returns state and new output.",
+            "Reads, feeds or stops a background command. Returns state and new output.",
             (Permission::Read, &[]),
             json!({
                 "id": { "type": "string" },
                 "action": { "enum": ["read", "stop"] },
                 "wait": { "type": "integer", "description": "Seconds" },
+                "input": { "type": "string", "description": "For its stdin, as is; \"\" ends it" },
             }),
             &["id"],
         );
@@ -78,19 +86,48 @@ impl Tool for Background {
         text_of(arguments, "action") != Some("stop")
     }
 
+    /// What a command reads can make it do anything that it may do.
+    fn permission(&self, arguments: &Value) -> Permission {
+        if text_of(arguments, INPUT).is_some() { Permission::Write } else { Permission::Read }
+    }
+
+    fn runs_beside(&self, arguments: &Value) -> bool {
+        text_of(arguments, INPUT).is_none()
+    }
+
+    /// The input is judged like a line for the shell: the command may be one.
+    fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
+        let input = text_of(arguments, INPUT)?;
+        let (command, hold) = self.jobs.find(text_of(arguments, "id")?)?;
+        let configured = Some(format!("{input} (read by `{command}`)"));
+        Some(ShellLine { line: input.into(), workdir: None, hold, configured })
+    }
+
+    fn preview(&self, arguments: &Value, _: &Reach, _: &Ledger) -> Result<String, ToolError> {
+        let Some(input) = text_of(arguments, INPUT) else { return Ok(self.subject(arguments)) };
+        let command = self.jobs.find(text_of(arguments, "id").unwrap_or_default()).map(|(command, _)| command);
+        Ok(format!("{input}\n(read by `{}`)", command.unwrap_or_default()))
+    }
+
     fn time_asked(&self, arguments: &Value) -> Option<Duration> {
         arguments.get("wait").and_then(Value::as_u64).map(Duration::from_secs)
     }
 
     fn subject(&self, arguments: &Value) -> String {
-        let action = text_of(arguments, "action").unwrap_or("read");
+        let action = match (text_of(arguments, INPUT), text_of(arguments, "action")) {
+            (Some(_), None | Some("read")) => "feed",
+            (_, action) => action.unwrap_or("read"),
+        };
         format!("{action} {}", text_of(arguments, "id").unwrap_or_default())
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let BackgroundArguments { id, action, wait } = parse_arguments(given)?;
-            let wait = Duration::from_secs(wait.unwrap_or(WAIT));
+            let BackgroundArguments { id, action, wait, input } = parse_arguments(given)?;
+            if let Some(input) = &input {
+                self.jobs.give_input(&id, input).await?;
+            }
+            let wait = Duration::from_secs(wait.unwrap_or(if input.is_some() { ANSWER } else { WAIT }));
             let wait = wait.min(context.timeout).min(context.clocks.run.unwrap_or(wait));
             let look = self.jobs.look(&id, wait, action == BackgroundAction::Stop).await?;
             Ok(describe_job(&id, look))

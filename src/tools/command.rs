@@ -98,6 +98,7 @@ impl ConfiguredCommand {
             dir: &dir,
             variables: &variables,
             patience: run_command::choose_patience(&context),
+            input: None,
         };
         let format = self.config.output_format.unwrap_or_default();
         let reads_json = format != CommandOutputFormat::Text;

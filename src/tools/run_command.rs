@@ -159,6 +159,7 @@ impl RunCommand {
             dir,
             variables: context.variables,
             patience: choose_patience(&context),
+            input: None,
         };
         let (mut output, remarks) = execute_order(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;

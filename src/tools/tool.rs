@@ -51,6 +51,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The level of this call, for the policy. The default is that of the definition.
+    fn permission(&self, _arguments: &Value) -> Permission {
+        self.definition().permission
+    }
+
     /// The command that the call would run, if any, as a shell line.
     fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
         None

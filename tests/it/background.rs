@@ -58,6 +58,62 @@ fn a_command_goes_on_is_read_and_ends() {
 }
 
 #[test]
+fn a_command_reads_what_it_is_given() {
+    let reads = "while read -r word; do echo \"<$word>\"; done; echo over";
+    let give = |input: &str| background(&json!({"id": "r1", "input": input, "wait": 1}));
+    let results = told(
+        [
+            start(reads),
+            give("one\ntwo 三\n"),
+            give(""),
+            background(&json!({"id": "r1", "wait": 600})),
+            give("more\n"),
+        ],
+        &[],
+    );
+    assert!(results[0].contains("nothing new"), "{}", results[0]);
+    assert!(results[1].contains("<one>\n<two 三>"), "{}", results[1]);
+    assert!(results[2].contains("over") || results[3].contains("over"), "{results:?}");
+    assert!(
+        results[4].contains("There is no background command") || results[4].contains("has ended"),
+        "{}",
+        results[4]
+    );
+    let late = told([start("exec <&-; sleep 600"), give("x\n"), give(""), give("y\n")], &[]);
+    assert!(late[3].contains("has ended"), "{}", late[3]);
+    let long = told([start("sleep 600"), give(&"x".repeat(70_000))], &[]);
+    assert!(long[1].contains("more than 65536 bytes"), "{}", long[1]);
+}
+
+#[test]
+fn a_command_that_never_reads_holds_up_no_more_than_its_call() {
+    let give = || background(&json!({"id": "r1", "input": "x".repeat(65_536), "wait": 0}));
+    let results = told([start("sleep 600"), give(), give(), background(&json!({"id": "r1", "wait": 0}))], &[]);
+    assert!(results[1].contains("running"), "{}", results[1]);
+    assert!(results[2].contains("does not read its input"), "{}", results[2]);
+    assert!(results[3].contains("running"), "{}", results[3]);
+}
+
+#[test]
+fn what_a_command_is_given_is_judged_like_a_command() {
+    let replies = || [start("cat"), background(&json!({"id": "r1", "input": "rm -rf x\n"})), Reply::text("done")];
+    let outcome = |args: &[&str]| {
+        let server = Server::start(replies());
+        let output = Run::task(&server, "task").args(args.iter().copied()).run();
+        (output.code, server.requests()[2].last_result().to_owned())
+    };
+    // `cat` only reads, so it runs unasked; what it is given could be for a shell.
+    let (code, result) = outcome(&["--approve", "ask"]);
+    assert!(code == 7 && result.contains("denied"), "{code}: {result}");
+    let (code, result) = outcome(&["--approve", "never"]);
+    assert!(code == 0 && result.contains("denied"), "{code}: {result}");
+    let (code, result) = outcome(&["--approve", "edits"]);
+    assert!(code == 0 && result.contains("rm -rf x"), "{code}: {result}");
+    let (code, result) = outcome(&["--approve", "edits", "--sandbox", "off"]);
+    assert!(code == 7 && result.contains("denied"), "{code}: {result}");
+}
+
+#[test]
 fn a_command_that_ends_at_once_is_told_whole() {
     let results = told([start("echo no such thing >&2; exit 2")], &[]);
     assert!(results[0].contains("r1: exit 2 after 0 s\nno such thing\n"), "{}", results[0]);

@@ -87,6 +87,7 @@ impl Git {
             dir,
             env: &self.env,
             patience: ChildPatience { call: Some(PATIENCE), ..ChildPatience::default() },
+            input: None,
             walls: walls.as_ref(),
         };
         let ended = process::run_child(launch, |bytes| said.extend_from_slice(bytes)).await;

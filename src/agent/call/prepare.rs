@@ -235,7 +235,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     });
     let call = ProposedCall {
         tool: &definition.name,
-        permission: definition.permission,
+        permission: tool.permission(arguments),
         always_asked: terms
             .requires_confirmation
             .then_some("it is set to be asked about every time")

@@ -251,7 +251,7 @@ fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool)
         }
     }
     Some(match call.effects {
-        effects if effects.contains(&ToolEffect::Process) => why_it_runs(call),
+        effects if effects.contains(&ToolEffect::Process) || call.line.is_some() => why_it_runs(call),
         effects if effects.contains(&ToolEffect::Network) => "it uses the network".to_owned(),
         _ => "it changes files".to_owned(),
     })

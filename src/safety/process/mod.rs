@@ -45,7 +45,7 @@ const LOOKS: u32 = 15;
 /// The capacity of a pipe in the kernel.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A command to run. The child reads no input and sees only `env`.
+/// A command to run. The child sees only `env`.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     pub program: &'a str,
@@ -54,6 +54,8 @@ pub struct Launch<'a> {
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
     pub patience: ChildPatience<'a>,
+    /// What it reads; nothing without it.
+    pub input: Option<&'a io::PipeReader>,
     /// The sandbox boundary; `None` if it was turned off, or if a person allowed running without it.
     pub walls: Option<&'a Walls>,
 }
@@ -293,6 +295,7 @@ mod tests {
             dir: Path::new("/"),
             env: &env,
             patience: ChildPatience { call: Some(limit), ..ChildPatience::default() },
+            input: None,
             walls: None,
         };
         let ended = block_on(run_child(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
@@ -355,6 +358,7 @@ mod tests {
                 dir: dir.path(),
                 env: &env,
                 patience: ChildPatience { call: Some(LONG), ..ChildPatience::default() },
+                input: None,
                 walls: None,
             };
             let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));

@@ -55,8 +55,15 @@ impl ServerLaunch<'_> {
         let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
         let program = words.first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         let (dir, env, walls) = (self.dir, self.env, self.walls);
-        let launch =
-            Launch { program, arguments: &arguments, dir, env, patience: ChildPatience::default(), walls };
+        let launch = Launch {
+            program,
+            arguments: &arguments,
+            dir,
+            env,
+            patience: ChildPatience::default(),
+            input: None,
+            walls,
+        };
         #[cfg(target_os = "linux")]
         if let Some(walls) = walls {
             use tokio::net::unix::pipe::{Receiver, Sender};

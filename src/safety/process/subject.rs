@@ -77,7 +77,8 @@ impl StartedCommand {
         if let Some(walls) = launch.walls {
             let (reader, writer) = io::pipe()?;
             let Launch { program, arguments, dir, env, .. } = *launch;
-            let streams = CommandStreams { output: &writer, apart: None };
+            let apart = launch.input.map(|input| (&writer, input));
+            let streams = CommandStreams { output: &writer, apart };
             if let Some(inside) = walls.start(&BoundaryEntry { program, arguments, dir, env }, streams) {
                 drop(writer);
                 let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
@@ -199,7 +200,7 @@ pub(super) fn describe_exit(status: ExitStatus) -> Exit {
     Exit::Code(status.code().unwrap_or(-1))
 }
 
-/// The command of a launch, with a group of its own, and nothing to read.
+/// The command of a launch, with a group of its own.
 pub(super) fn prepare_command(launch: &Launch<'_>) -> io::Result<Command> {
     let mut line = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
     line.extend([&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned));
@@ -209,7 +210,7 @@ pub(super) fn prepare_command(launch: &Launch<'_>) -> io::Result<Command> {
         .current_dir(launch.dir)
         .env_clear()
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
+        .stdin(launch.input.map(io::PipeReader::try_clone).transpose()?.map_or_else(Stdio::null, Stdio::from))
         .kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);

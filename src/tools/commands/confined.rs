@@ -3,6 +3,7 @@
 //! A separate remark at the end of the observation says what the sandbox refused or undid, so that the model does
 //! not search for the fault in the command; the UI may offer to run it outside.
 
+use std::io::PipeReader;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct ProgramOrder<'a> {
     /// Variables besides those of every command; they win over those of the same name.
     pub variables: &'a [(String, String)],
     pub patience: ChildPatience<'a>,
+    /// What it reads; nothing without it.
+    pub input: Option<&'a PipeReader>,
 }
 
 /// A finished command, and its forbidden changes.
@@ -154,7 +157,7 @@ impl Confined {
         order: ProgramOrder<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<ChildEnd, ToolError> {
-        let ProgramOrder { program, arguments, dir, variables, patience } = order;
+        let ProgramOrder { program, arguments, dir, variables, patience, input } = order;
         let mut env = self.env.variables().to_vec();
         env.extend_from_slice(variables);
         if let Some(walls) = walls {
@@ -165,7 +168,7 @@ impl Confined {
         } else if let Some(sandbox) = &self.sandbox {
             keep_programs_outside(&mut env, &sandbox.plan().workspace);
         }
-        let launch = Launch { program, arguments, dir, env: &env, patience, walls };
+        let launch = Launch { program, arguments, dir, env: &env, patience, input, walls };
         process::run_child(launch, seen)
             .await
             .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))

@@ -16,10 +16,12 @@ use tokio::task::AbortHandle;
 use crate::base::{output::ToolError, secrets::Redactor, text};
 use crate::safety::process::Leash;
 use crate::safety::sandbox::{Protection, Walls};
+use crate::safety::{Enclosure, Hold};
 use crate::tools::CallContext;
 
 use super::bounded::ShownText;
 use super::confined::{Confined, describe_undone};
+use super::input::CommandInput;
 use super::work::{CommandWork, Unread, WorkEnd, lock_unread};
 use crate::tools::bytes_for;
 
@@ -55,6 +57,9 @@ struct BackgroundJob {
     command: String,
     started: Instant,
     leash: Arc<Leash>,
+    input: CommandInput,
+    /// The walls that there are; none where a person let it out of them.
+    hold: Hold,
     output: Arc<Mutex<Unread>>,
     end: watch::Receiver<Option<WorkEnd>>,
     task: AbortHandle,
@@ -120,6 +125,10 @@ impl Jobs {
         let keep = bytes_for(context.max_tokens);
         let (output, leash) = (Arc::new(Mutex::new(Unread::new(keep, writer))), Arc::new(Leash::default()));
         let (ended, end) = watch::channel(None);
+        let (input, reader) = CommandInput::open()
+            .map_err(|error| ToolError::permanent(format!("its input cannot be opened: {error}")))?;
+        let is_held = matches!(context.enclosure, Enclosure::Read | Enclosure::Write);
+        let hold = if is_held { confined.hold() } else { Hold::Nothing };
         let work = CommandWork {
             confined: Arc::clone(confined),
             redactor: Arc::clone(&self.redactor),
@@ -130,12 +139,15 @@ impl Jobs {
             walls: walls.clone(),
             enclosure: context.enclosure,
             leash: Arc::clone(&leash),
+            input: reader,
             output: Arc::clone(&output),
         };
         let job = |task| BackgroundJob {
             command: text::one_line(start.command, 80),
             started: Instant::now(),
             leash,
+            input,
+            hold,
             output,
             end,
             task,
@@ -203,6 +215,30 @@ impl Jobs {
             state.jobs.remove(id);
         }
         Ok(JobLook { command, shown, running_for, end })
+    }
+
+    /// Gives a running command something to read; an empty text ends its input.
+    ///
+    /// # Errors
+    /// There is no such command, it has ended, or it does not read.
+    pub async fn give_input(&self, id: &str, text: &str) -> Result<(), ToolError> {
+        let input = {
+            let table = self.table();
+            let state = table.state();
+            let job = state.jobs.get(id).ok_or_else(|| state.refuse_unknown(id))?;
+            if !job.is_running() {
+                return Err(ToolError::parameter(format!("{id} has ended, so it reads nothing more")));
+            }
+            job.input.clone()
+        };
+        input.write(text).await
+    }
+
+    /// The command with this id in one short line, and the walls around it.
+    pub fn find(&self, id: &str) -> Option<(String, Hold)> {
+        let table = self.table();
+        let state = table.state();
+        state.jobs.get(id).map(|job| (job.command.clone(), job.hold))
     }
 
     /// News since the last call: commands that ended by themselves, and files that were restored.

@@ -5,6 +5,7 @@ pub(super) mod command_line;
 pub(super) mod confined;
 pub(super) mod environment;
 pub(super) mod hidden;
+mod input;
 pub(super) mod plain;
 mod work;
 pub(super) mod jobs;

@@ -1,5 +1,6 @@
 //! One command in the background: runs it to its end, and keeps its output for readers.
 
+use std::io::PipeReader;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub(super) struct CommandWork {
     pub walls: Option<Walls>,
     pub enclosure: Enclosure,
     pub leash: Arc<Leash>,
+    pub input: PipeReader,
     pub output: Arc<Mutex<Unread>>,
 }
 
@@ -64,8 +66,14 @@ impl CommandWork {
         let [program, flag] = choose_shell();
         let arguments = [flag, &self.command];
         let patience = ChildPatience { call: self.lifetime, leash: Some(&self.leash), ..ChildPatience::default() };
-        let order =
-            ProgramOrder { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
+        let order = ProgramOrder {
+            program,
+            arguments: &arguments,
+            dir: &self.dir,
+            variables: &self.variables,
+            patience,
+            input: Some(&self.input),
+        };
         let heard = |bytes: &[u8]| {
             plain.push(bytes, &mut piece);
             take(&mut piece);
