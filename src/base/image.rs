@@ -1,7 +1,7 @@
 //! Pictures for the model: recognised by their first bytes, stored as the text that a request contains.
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 /// The estimated tokens of a picture in a request: providers count by size and detail, usually less.
@@ -45,6 +45,11 @@ impl Image {
 /// Bytes as text, in the alphabet that `data:` URLs and terminals read.
 pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
+}
+
+/// Bytes as text, in the alphabet for addresses and without padding (RFC 4648, section 5).
+pub fn encode_base64_url(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// The bytes of base64; `None` for another text.

@@ -72,6 +72,7 @@ mod scripted;
 mod recording;
 mod local;
 mod key_check;
+mod key_login;
 mod probe;
 mod unconfigured;
 mod server;
@@ -95,6 +96,7 @@ pub use interface::{
     ReplyStream, ServerWindow, ToolChoice, WindowSource,
 };
 pub use key_check::is_key_refused;
+pub use key_login::KeyLogin;
 pub use local::{LocalServer, list_served, probe_local};
 pub use memory::{RefusalMemory, RememberedRefusal};
 pub use probe::Probed;

@@ -146,6 +146,16 @@ impl Net {
     }
 }
 
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// The system gives none.
+pub fn make_random_bytes() -> Result<[u8; 32], String> {
+    let mut bytes = [0; 32];
+    let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
+    filled.map(|()| bytes).map_err(|_| "the system gives no random numbers".to_owned())
+}
+
 fn set_up(builder: ClientBuilder) -> Result<Client, NetError> {
     builder.build().map_err(|error| cannot_set_up(&error))
 }

@@ -155,3 +155,19 @@ fn a_pasted_key_stands_in_for_its_variable_and_is_readable_by_one_person() {
         key(&args).stdin(input).run().exits(2).reason_has(why);
     }
 }
+
+#[test]
+fn a_login_is_for_providers_that_allow_one() {
+    let log_in = |name: &str, pasted: &str| Run::new().args(["login", name]).stdin(pasted).run();
+    log_in("anthropic", "")
+        .exits(2)
+        .stderr_has("has no login for programs like this one; `agent key set anthropic`");
+    log_in("ollama", "").exits(2).stderr_has("Ollama needs no key");
+    log_in("openruoter", "").exits(2).stderr_has("openrouter");
+    let refused = log_in("openrouter", "http://localhost/callback?error=access_denied\n");
+    let output = refused.exits(4).stderr_has("OpenRouter refused the login: access_denied");
+    let address = output.stdout.lines().find(|line| line.contains("https://")).expect("an address");
+    let parts =
+        ["https://openrouter.ai/auth?callback_url=http%3A%2F%2Flocalhost%3A", "&code_challenge_method=S256"];
+    assert!(parts.iter().all(|part| address.contains(part)), "{address}");
+}

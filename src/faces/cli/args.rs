@@ -150,6 +150,12 @@ pub enum CliCommand {
     /// Keep keys of providers: each stands in for its environment variable where that is not set
     #[command(subcommand)]
     Key(KeyAction),
+    /// Get a key from a provider in the browser, and keep it
+    #[command(after_help = "Example:\n  agent login openrouter")]
+    Login {
+        /// The provider
+        provider: String,
+    },
     /// List and check models, or update their prices and windows
     #[command(subcommand)]
     Model(ModelCommand),

@@ -12,6 +12,8 @@ mod github;
 mod import;
 mod init;
 mod key;
+mod browser;
+mod login;
 mod map;
 mod mcp;
 mod model;
@@ -103,6 +105,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Config(command) => config::run_config(&setup, command),
         CliCommand::Prompt(command) => prompt::run_prompt(&setup, command),
         CliCommand::Skill(command) => skill::run_skill(&setup, command),
+        CliCommand::Login { provider } => login::log_in(&setup, &provider),
         CliCommand::Key(action) => key::run_key(&setup, action),
         CliCommand::Model(command) => model::run_model(&setup, command),
         CliCommand::Tool(command) => tool::run_tool(&setup, command),

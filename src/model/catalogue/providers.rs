@@ -21,6 +21,8 @@ pub struct Provider {
     pub kind: ProviderRole,
     /// The variable that names another address, as the provider's own programs read it.
     pub address: Option<&'static str>,
+    /// The page on which a person allows a program of this machine a key of its own.
+    pub login: Option<&'static str>,
     /// A current model that does everyday work well, for users who have named none.
     pub usual: Option<&'static str>,
 }
@@ -77,8 +79,11 @@ pub const PROVIDERS: &[Provider] = &[
     define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
     define_maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
         .usually("mimo-v2.6-pro"),
-    define_gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
-        .usually("anthropic/claude-sonnet-5.5"),
+    Provider {
+        login: Some("https://openrouter.ai/auth"),
+        ..define_gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
+            .usually("anthropic/claude-sonnet-5.5")
+    },
     define_gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"])
         .usually("openai/gpt-oss-120b"),
     define_gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"])
@@ -163,7 +168,18 @@ const fn define_maker(
     keys: &'static [&'static str],
     wire: Wire,
 ) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys, wire, kind: ProviderRole::Maker, address: None, usual: None }
+    Provider {
+        id,
+        name,
+        base_url,
+        hosts: &[],
+        keys,
+        wire,
+        kind: ProviderRole::Maker,
+        address: None,
+        login: None,
+        usual: None,
+    }
 }
 
 const fn define_gateway(
