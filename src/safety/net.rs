@@ -236,7 +236,8 @@ fn strip_brackets(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// True if the host is this machine.
+pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     host == "localhost" || strip_brackets(host).parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }

@@ -155,7 +155,7 @@ mod tests {
     use crate::safety::Reach;
     use crate::skills::{RunVariables, SkillCatalogue};
     use crate::tools::load_skill_reference::LoadSkillReference;
-    use crate::tools::testing::Empty;
+    use crate::tools::testing::{Empty, NobodyAsked};
     use crate::tools::{CallContext, Clocks, Tool};
 
     struct Bench {
@@ -196,6 +196,7 @@ mod tests {
                 live: &|_| {},
                 enclosure: crate::safety::Enclosure::Write,
                 variables: &[],
+                person: &NobodyAsked,
                 refused: &|_| {},
                 notify: &notify,
                 superior: &|| unreachable!("no tool of this room begins a run"),

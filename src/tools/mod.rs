@@ -88,7 +88,7 @@ pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;
 pub use superior::Superior;
-pub use tool::{CallContext, Clocks, Keep, ShellLine, Tool, ToolFuture};
+pub use tool::{AskPerson, CallContext, Clocks, Keep, ShellLine, Tool, ToolFuture};
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {

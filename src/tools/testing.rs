@@ -14,7 +14,7 @@ use crate::conversation::knowledge::{Ledger, Loaded};
 use crate::conversation::{Archive, message::Handle, spill::Spill};
 use crate::files::workspace::Workspace;
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question, Reach};
-use crate::tools::{CallContext, Clocks, Tool};
+use crate::tools::{AskPerson, CallContext, Clocks, Tool};
 
 pub struct Place {
     pub dir: TempDir,
@@ -25,6 +25,15 @@ pub struct Place {
     pub files: Arc<Ledger>,
     pub skills: Loaded,
     pub spill: Arc<Spill>,
+}
+
+/// NobodyAsked answers.
+pub struct NobodyAsked;
+
+impl AskPerson for NobodyAsked {
+    fn ask(&self, _: String, _: Vec<String>) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// An empty archive.
@@ -136,6 +145,7 @@ impl Place {
             live,
             enclosure: crate::safety::Enclosure::Write,
             variables: &[],
+            person: &NobodyAsked,
             refused: &|_| {},
             notify: &|_| {},
             superior: &|| unreachable!("no tool of this room begins a run"),
@@ -171,7 +181,7 @@ impl Approver for SameAnswer {
     }
 
     fn approve<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Approval> {
-        Box::pin(async { Approval::Nobody })
+        Box::pin(async { Approval::NobodyAsked })
     }
 
     fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {

@@ -145,6 +145,12 @@ pub trait Tool: Send + Sync {
     fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a>;
 }
 
+/// Asks the person something.
+pub trait AskPerson: Send + Sync {
+    /// The answer to a question with suggestions; `None` if nobody answers. The wait counts against no limit.
+    fn ask(&self, question: String, choices: Vec<String>) -> BoxFuture<'_, Option<String>>;
+}
+
 /// A call that runs.
 pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
@@ -211,6 +217,8 @@ pub struct CallContext<'a> {
     pub variables: &'a [(String, String)],
     /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
     pub refused: &'a (dyn Fn(Refused) + Send + Sync),
+    /// The person, for questions that arise while the call runs.
+    pub person: &'a dyn AskPerson,
     /// Reports a fact to observers (a skill was loaded).
     pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
     /// The run, for a tool that begins one within it.

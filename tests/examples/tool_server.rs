@@ -7,7 +7,7 @@
 //! first; `gate=FIFO` begins when somebody writes there; `circle` lists in a circle; `many=N` has N tools; `changed` describes `echo`
 //! otherwise; `dies` exits in a call; `alone` ignores the end of its input.
 
-use std::io::{BufRead, Write, stderr, stdin, stdout};
+use std::io::{Write, stderr, stdin, stdout};
 use std::process::exit;
 
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn main() {
         say("Welcome to the server!");
     }
     let _ = writeln!(stderr(), "ready");
-    for line in stdin().lock().lines().map_while(Result::ok) {
+    while let Some(line) = read() {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         if message["id"].is_null() {
             continue;
@@ -45,6 +45,24 @@ fn main() {
     }
     while server.has("alone") {
         std::thread::park();
+    }
+}
+
+fn read() -> Option<String> {
+    let mut line = String::new();
+    stdin().read_line(&mut line).ok().filter(|read| *read > 0).map(|_| line)
+}
+
+/// The answer of the client to a question of the server.
+fn ask(params: &Value) -> Value {
+    say(&json!({ "jsonrpc": "2.0", "id": "question", "method": "elicitation/create", "params": params })
+        .to_string());
+    loop {
+        let Some(line) = read() else { exit(0) };
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        if message["id"] == "question" {
+            return message["result"].clone();
+        }
     }
 }
 
@@ -122,6 +140,8 @@ impl Server {
                 { "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"] } }),
             json!({ "name": "lie", "description": "Promises a number.", "inputSchema": none, "outputSchema":
                 { "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"] } }),
+            json!({ "name": "ask", "description": "Asks the person.", "inputSchema": none }),
+            json!({ "name": "page", "description": "Has the person open a page.", "inputSchema": none }),
             json!({ "name": "fail", "description": "Fails.", "inputSchema": none }),
             json!({ "name": "wait", "description": "Takes long, and says how far it is.", "inputSchema": none }),
             json!({ "name": "variables", "description": "Lists its variables.", "inputSchema": none }),
@@ -166,6 +186,23 @@ impl Server {
                 "content": [{ "type": "image", "data": PIXEL, "mimeType": "image/png" }] }),
             "sum" => json!({ "resultType": "complete", "content": [], "structuredContent": { "sum": 3 } }),
             "lie" => json!({ "resultType": "complete", "content": [], "structuredContent": { "sum": "three" } }),
+            name @ ("ask" | "page") => {
+                let form = json!({ "mode": "form", "message": "Where shall it go?", "requestedSchema": {
+                    "type": "object", "required": ["town"], "properties": {
+                        "town": { "type": "string", "title": "Town" }, "fast": { "type": "boolean" } } } });
+                let page = json!({ "mode": "url", "message": "Pay.", "url": "https://example.org/pay",
+                    "elicitationId": "p1" });
+                let params = if name == "ask" { form } else { page };
+                let given = &message["params"]["inputResponses"]["it"];
+                if given.is_null()
+                    && message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string()
+                {
+                    return Ok(json!({ "resultType": "input_required", "requestState": "s",
+                        "inputRequests": { "it": { "method": "elicitation/create", "params": params } } }));
+                }
+                let answer = if given.is_null() { ask(&params) } else { given.clone() };
+                said(&answer.to_string())
+            }
             "fail" => json!({ "resultType": "complete", "isError": true,
                 "content": [{ "type": "text", "text": "the disk is full" }] }),
             "wait" => {

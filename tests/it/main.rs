@@ -126,6 +126,7 @@ mod plans;
 mod routes;
 mod plan_resumed;
 mod plan_proposed;
+mod server_questions;
 mod servers;
 mod streams;
 mod backpressure;

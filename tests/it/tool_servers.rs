@@ -10,13 +10,12 @@ use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
 use crate::output::Output;
-use crate::repl::start;
 use crate::reply::{Act, Reply};
 use crate::run::{Place, Run};
 use crate::server::{Request, Server};
 
 /// The program of the server.
-fn program() -> String {
+pub fn program() -> String {
     let agent = PathBuf::from(env!("CARGO_BIN_EXE_agent"));
     let path = agent.parent().expect("a directory").join("examples/tool_server");
     assert!(path.exists(), "cargo test builds the examples");
@@ -24,7 +23,7 @@ fn program() -> String {
 }
 
 /// The file of a server with these words as arguments.
-fn file(words: &[&str], more: &str) -> String {
+pub fn file(words: &[&str], more: &str) -> String {
     let line: Vec<String> =
         std::iter::once(program()).chain(words.iter().map(|word| (*word).to_owned())).collect();
     format!("command: {}\n{more}", json!(line))
@@ -38,7 +37,7 @@ fn call(file: &str, args: &[&str], name: &str, arguments: &Value) -> (Output, Ve
 }
 
 /// The result of that call, as the model read it.
-fn result_of(file: &str, args: &[&str], name: &str, arguments: &Value) -> String {
+pub fn result_of(file: &str, args: &[&str], name: &str, arguments: &Value) -> String {
     let (output, requests) = call(file, args, name, arguments);
     assert_eq!(requests.len(), 2, "{}", output.shown());
     requests[1].last_result().to_owned()
@@ -153,7 +152,7 @@ fn of_many_tools_the_servers_are_listed() {
     Run::task(&server, "task").config("mcp/t.yaml", &file(&["many=1000"], "")).run().success();
     let requests = server.requests();
     assert!(!requests[0].tool_names().iter().any(|name| name.starts_with("t__")));
-    assert!(requests[0].system().contains("t__*: 1013 tools of the server `t`"), "{}", requests[0].system());
+    assert!(requests[0].system().contains("t__*: 1015 tools of the server `t`"), "{}", requests[0].system());
     assert!(requests[1].last_result().contains("t__tool_77: "), "{}", requests[1].last_result());
 }
 
@@ -336,18 +335,6 @@ fn an_agent_gets_only_the_tools_that_its_list_takes() {
             assert!(request.last_result().contains("There is no tool"), "{}", request.last_result());
         }
     }
-}
-
-#[test]
-fn control_c_stops_the_wait_for_a_resource() {
-    let server = Server::always(Reply::text("Fine."));
-    let mut terminal = start(&Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(&["old"], "")));
-    terminal.line("What is in @t:note://never?");
-    terminal.press_until("\x03", "the stop", |screen| screen.contains("Nothing was sent"));
-    assert_eq!(server.requests().len(), 0);
-    terminal.line("Hello");
-    terminal.wait_for("Fine.");
-    assert_eq!(server.requests().pop().expect("a request").user(), "Hello");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::agent::clock::{PausableClock, calling_time};
@@ -19,8 +20,8 @@ use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
 use crate::files::history::{ChangingCall, RunningChange};
 use crate::safety::process::ChildWatch;
-use crate::safety::{Enclosure, Refused};
-use crate::tools::{CallContext, Clocks, Keep, Superior, Tool};
+use crate::safety::{Approver, Enclosure, Refused};
+use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool};
 
 use super::end::{CallEnd, CallFailure};
 use super::hooks;
@@ -51,6 +52,21 @@ pub(in crate::agent) struct CallLimits {
     pub rates: Rates,
     /// True if a plan or a flow makes the calls: these are bounded, so repetition is not a loop.
     pub of_plan: bool,
+}
+
+/// The person, with the clocks that stop while they think.
+struct WaitingPerson<'a> {
+    approver: &'a dyn Approver,
+    clocks: [PausableClock; 2],
+}
+
+impl AskPerson for WaitingPerson<'_> {
+    fn ask(&self, question: String, choices: Vec<String>) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let _pauses = self.clocks.each_ref().map(PausableClock::pause);
+            if self.approver.present() { self.approver.answer(&question, &choices).await } else { None }
+        })
+    }
 }
 
 /// What became of a call, not yet shaped for the model.
@@ -107,14 +123,15 @@ impl<'a> PreparedCall<'a> {
         tool: &dyn Tool,
         context: CallContext<'_>,
         services: &CallServices<'_>,
+        clock: &PausableClock,
     ) -> (Result<ToolOutput, ToolError>, u32) {
         let (name, arguments) = (&self.call.name, &self.arguments);
         let Some(tape) = &services.agent.tape else {
-            return call_persistently(tool, arguments, context, self.time_limit).await;
+            return call_persistently(tool, arguments, context, self.time_limit, clock).await;
         };
         let ended = match tape.give_call(name, arguments) {
             Some(result) => (result, 0),
-            None => call_persistently(tool, arguments, context, self.time_limit).await,
+            None => call_persistently(tool, arguments, context, self.time_limit, clock).await,
         };
         services.emitter.warn(tape.keep_call(name, arguments, &ended.0));
         ended
@@ -151,6 +168,9 @@ impl<'a> PreparedCall<'a> {
             let desk = desk.get_or_init(|| Arc::new(services.link_helper(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
+        let clock = PausableClock::start();
+        let person =
+            WaitingPerson { approver: agent.approver.as_ref(), clocks: [services.clock.clone(), clock.clone()] };
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
         let timeout = tool
             .time_asked(&self.arguments)
@@ -171,6 +191,7 @@ impl<'a> PreparedCall<'a> {
             keep: agent.tools.get("recall").map(|_| Keep { spill: &shared.spill, redactor: &agent.redactor }),
             enclosure,
             variables: &self.variables,
+            person: &person,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
             notify: &|kind| emitter.notify(kind),
             superior: &superior,
@@ -186,7 +207,7 @@ impl<'a> PreparedCall<'a> {
         };
         let (result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
-            self.call_or_replay(tool, context, services).await
+            self.call_or_replay(tool, context, services, &clock).await
         };
         let mut result = result;
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
@@ -311,12 +332,12 @@ async fn call_persistently(
     arguments: &Value,
     context: CallContext<'_>,
     time_limit: Option<Duration>,
+    clock: &PausableClock,
 ) -> (Result<ToolOutput, ToolError>, u32) {
-    let start = Instant::now();
     let mut retries = 0;
     loop {
-        let outcome = call_in_time(tool, arguments.clone(), context, time_limit).await;
-        let left = context.timeout.saturating_sub(start.elapsed());
+        let outcome = call_in_time(tool, arguments.clone(), context, time_limit, clock).await;
+        let left = context.timeout.saturating_sub(clock.elapsed());
         let delay =
             |error: &ToolError| retry::of_call(error.kind, tool.idempotent(), retries, left, fastrand::f64());
         let Some(delay) = outcome.as_ref().err().and_then(delay) else { return (outcome, retries) };
@@ -332,6 +353,7 @@ async fn call_in_time(
     arguments: Value,
     context: CallContext<'_>,
     time_limit: Option<Duration>,
+    clock: &PausableClock,
 ) -> Result<ToolOutput, ToolError> {
     const GRACE: Duration = Duration::from_secs(10);
     let bound = match time_limit {
@@ -340,12 +362,16 @@ async fn call_in_time(
         _ => Some(context.timeout + GRACE),
     };
     let Some(bound) = bound else { return tool.call(arguments, context).await };
-    let outcome = tokio::time::timeout(bound, tool.call(arguments, context)).await;
-    outcome.unwrap_or_else(|_| {
-        let limit = crate::config::format_duration(time_limit.unwrap_or(context.timeout));
-        let why = format!("The call took longer than {limit} and was stopped.");
-        Err(ToolError::new(ToolErrorKind::Timeout, why))
-    })
+    let end = clock.elapsed() + bound;
+    tokio::select! {
+        biased;
+        outcome = tool.call(arguments, context) => outcome,
+        () = clock.reach(Some(end)) => {
+            let limit = crate::config::format_duration(time_limit.unwrap_or(context.timeout));
+            let why = format!("The call took longer than {limit} and was stopped.");
+            Err(ToolError::new(ToolErrorKind::Timeout, why))
+        }
+    }
 }
 
 /// The event for a call that begins.

@@ -1,35 +1,40 @@
 //! The door to rmcp: one connection to a server, in our own words.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, GetPromptRequestParams, Implementation,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
-    ResourceContents,
+    ResourceContents, UrlElicitationCapability,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RoleClient, RunningService,
-    ServiceError,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext, RoleClient,
+    RunningService, ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::base::secrets::Secret;
 use crate::base::text;
 use crate::safety::net::{self, Net};
 
 use super::login::{TokenFile, find_authorization};
-use super::{McpCallError, McpEra, McpPart, McpReply, McpTransport};
+use super::questions::{QuestionKind, QuestionReply, ServerQuestion};
+use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// The most messages about progress that wait for a call to take them; older ones are dropped.
 const MOST_PROGRESS: usize = 64;
+/// The most questions that wait for a call to take them.
+const MOST_QUESTIONS: usize = 16;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -37,13 +42,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct McpConnection {
     service: RunningService<RoleClient, McpListener>,
     progress: broadcast::Sender<String>,
+    questions: QuestionSender,
 }
 
-/// Hears what the server says by itself. It has no capabilities: it neither answers questions nor lends the model.
+/// Hears what the server says by itself. What it asks goes to the person of a running call; the model is not lent.
 struct McpListener {
     info: ClientConfig,
     progress: broadcast::Sender<String>,
+    questions: QuestionSender,
 }
+
+/// Questions for the calls that run: the first one to take it asks.
+type QuestionSender = broadcast::Sender<Arc<Mutex<Option<ServerQuestion>>>>;
 
 impl ClientHandler for McpListener {
     fn get_info(&self) -> ClientConfig {
@@ -56,6 +66,33 @@ impl ClientHandler for McpListener {
         let message = told.message.map_or(share.clone(), |message| format!("{share} {message}"));
         // Without a call that waits, nobody wants to know.
         let _ = self.progress.send(text::one_line(&message, 200));
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, rmcp::ErrorData> {
+        let (message, kind) = match asked {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                (message, QuestionKind::Form(serde_json::to_value(requested_schema).unwrap_or_default()))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, QuestionKind::Page(url)),
+            _ => return Ok(ElicitResult::new(ElicitationAction::Decline)),
+        };
+        let (reply, replied) = oneshot::channel();
+        let question = Arc::new(Mutex::new(Some(ServerQuestion { message, kind, reply })));
+        // Without a call that runs, nobody is asked.
+        let is_heard = self.questions.send(question).is_ok();
+        Ok(match replied.await {
+            Ok(QuestionReply::Accepted(None)) => ElicitResult::new(ElicitationAction::Accept),
+            Ok(QuestionReply::Accepted(Some(fields))) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(fields)
+            }
+            Ok(QuestionReply::Declined) => ElicitResult::new(ElicitationAction::Decline),
+            Ok(QuestionReply::Cancelled) | Err(_) if is_heard => ElicitResult::new(ElicitationAction::Cancel),
+            Ok(QuestionReply::Cancelled) | Err(_) => ElicitResult::new(ElicitationAction::Decline),
+        })
     }
 }
 
@@ -71,7 +108,8 @@ impl McpConnection {
             info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         }
         let (progress, _) = broadcast::channel(MOST_PROGRESS);
-        let listener = McpListener { info, progress: progress.clone() };
+        let (questions, _) = broadcast::channel(MOST_QUESTIONS);
+        let listener = McpListener { info, progress: progress.clone(), questions: questions.clone() };
         let opened = match transport {
             McpTransport::Streams(streams) => {
                 listener.serve_with_lifecycle((streams.output, streams.input), lifecycle).await
@@ -93,7 +131,7 @@ impl McpConnection {
                 }
             }
         };
-        opened.map(|service| Self { service, progress }).map_err(|error| explain_opening(&error))
+        opened.map(|service| Self { service, progress, questions }).map_err(|error| explain_opening(&error))
     }
 
     /// The era of the revision that was agreed on.
@@ -140,7 +178,7 @@ impl McpConnection {
         }
     }
 
-    /// Calls a tool. `heard` gets what the server says of its progress. Dropping the future cancels the call.
+    /// Calls a tool. `heard` gets what the server says of its progress, and what it asks. Dropping the future cancels the call.
     ///
     /// # Errors
     /// The server refused the call, or is gone.
@@ -148,17 +186,23 @@ impl McpConnection {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        heard: &UnboundedSender<String>,
+        heard: &UnboundedSender<CallNews>,
     ) -> Result<McpReply, McpCallError> {
         let mut request = CallToolRequestParams::new(name.to_owned());
         request.arguments = Some(arguments);
-        let mut progress = self.progress.subscribe();
+        let (mut progress, mut questions) = (self.progress.subscribe(), self.questions.subscribe());
         let mut called = std::pin::pin!(self.service.call_tool(request));
         let result = loop {
             tokio::select! {
                 result = &mut called => break result,
                 Ok(message) = progress.recv() => {
-                    let _ = heard.send(message);
+                    let _ = heard.send(CallNews::Progress(message));
+                }
+                Ok(question) = questions.recv() => {
+                    let taken = question.lock().expect("taking never panics").take();
+                    if let Some(question) = taken {
+                        let _ = heard.send(CallNews::Question(question));
+                    }
                 }
             }
         };
@@ -230,7 +274,12 @@ pub(super) async fn find_challenge(net: &Net, url: &str) -> Option<String> {
 }
 
 fn describe_client() -> ClientConfig {
-    ClientConfig::new(ClientCapabilities::default(), Implementation::new("agent", env!("CARGO_PKG_VERSION")))
+    let asks = ElicitationCapability::new()
+        .with_form(FormElicitationCapability::default())
+        .with_url(UrlElicitationCapability::default());
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = Some(asks);
+    ClientConfig::new(capabilities, Implementation::new("agent", env!("CARGO_PKG_VERSION")))
 }
 
 /// How to begin with a server of an era, or of none that is known.

@@ -21,6 +21,7 @@ mod serve;
 mod no_client;
 mod known;
 mod naming;
+mod questions;
 mod server;
 mod offers;
 mod tool;
@@ -49,6 +50,7 @@ use super::commands::Environment;
 use client::McpConnection;
 #[cfg(not(feature = "mcp"))]
 use no_client::NoConnection as McpConnection;
+use questions::ServerQuestion;
 use tool::McpTool;
 
 #[cfg(feature = "mcp")]
@@ -95,6 +97,13 @@ enum McpPart {
     Picture(String),
     /// What no model is shown, in a few words.
     Unshown(String),
+}
+
+/// What a call hears while it runs.
+enum CallNews {
+    /// How far it is.
+    Progress(String),
+    Question(ServerQuestion),
 }
 
 /// The reason that a call has no result.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{McpCallError, McpEra, McpPart, McpReply, McpTransport};
+use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// There is none.
 pub(super) struct NoConnection(Infallible);
@@ -38,7 +38,7 @@ impl NoConnection {
         &self,
         _name: &str,
         _arguments: Map<String, Value>,
-        _heard: &UnboundedSender<String>,
+        _heard: &UnboundedSender<CallNews>,
     ) -> Result<McpReply, McpCallError> {
         match self.0 {}
     }

@@ -20,7 +20,7 @@ use crate::tools::commands::confined::keep_programs_outside;
 use crate::tools::{SelectableName, select_names};
 
 use super::known::KnownServer;
-use super::{McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
+use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The wait before one that failed is started again, doubled with each failure up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -203,7 +203,7 @@ impl McpServer {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        heard: UnboundedSender<String>,
+        heard: UnboundedSender<CallNews>,
     ) -> Result<McpReply, ToolError> {
         let name = self.name();
         let connection = self.connect().await;

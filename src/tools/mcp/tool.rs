@@ -10,13 +10,15 @@ use crate::base::image::{Image, decode_base64};
 use crate::base::output::{ToolError, ToolOutput};
 use crate::base::validator::Validator;
 use crate::base::{json, present, text};
+use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 use crate::tools::{CallContext, Tool, ToolFuture, bytes_for};
 
 use super::naming::define_tool;
-use super::{McpPart, McpReply, McpServer, McpServers};
+use super::questions::{ServerQuestion, answer_question};
+use super::{CallNews, McpPart, McpReply, McpServer, McpServers};
 
 /// The mark before every difference in a definition.
 const CHANGED: &str = "The server describes this tool otherwise than when it was last allowed";
@@ -80,12 +82,29 @@ impl McpTool {
         let reply = loop {
             tokio::select! {
                 reply = &mut task.0 => break reply,
-                Some(message) = hearing.recv() => (context.live)(&format!("{message}\n")),
+                Some(news) = hearing.recv() => match news {
+                    CallNews::Progress(message) => (context.live)(&format!("{message}\n")),
+                    CallNews::Question(question) => tokio::select! {
+                        reply = &mut task.0 => break reply,
+                        () = self.put_question(question, context) => {}
+                    },
+                },
             }
         };
         let reply = reply.map_err(|_| gone())??;
         self.server.accept_tool(self.name());
         self.shape_reply(reply, bytes_for(context.max_tokens))
+    }
+
+    /// Has the person answer a question of the server.
+    async fn put_question(&self, question: ServerQuestion, context: CallContext<'_>) {
+        let ServerQuestion { message, kind, reply } = question;
+        let (answer, warning) = answer_question(self.server.name(), &message, &kind, context.person).await;
+        if let Some(message) = warning {
+            (context.notify)(EventKind::Warning { message });
+        }
+        // A server that does not wait any more needs none.
+        let _ = reply.send(answer);
     }
 
     fn shape_reply(&self, reply: McpReply, most: usize) -> Result<ToolOutput, ToolError> {

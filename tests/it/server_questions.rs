@@ -1,0 +1,64 @@
+//! What a server of tools asks the person, and what a person waits for of it.
+
+use serde_json::json;
+
+use crate::repl::start;
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+use crate::tool_servers::{file, result_of};
+
+#[test]
+fn a_server_asks_the_person_while_its_call_runs() {
+    for words in [&["old"][..], &["new"]] {
+        let server = Server::start([
+            Reply::call("t__ask", &json!({})),
+            Reply::call("t__page", &json!({})),
+            Reply::call("t__ask", &json!({})),
+            Reply::text("Sent."),
+        ]);
+        let few = file(words, "tools: [ask, page]\npermission: allow\ntimeout: 1s\n");
+        let mut terminal =
+            start(&Run::new().server(&server).args(["chat", "--approve", "all"]).config("mcp/t.yaml", &few));
+        terminal.line("send it");
+        terminal.wait_for("The server `t` asks: Where shall it go?");
+        terminal.line("上海");
+        terminal.wait_for("fast");
+        terminal.line("1");
+        terminal.wait_for("https://example.org/pay");
+        terminal.line("1");
+        terminal.wait_until("the second form", |screen| screen.matches("Where shall it go?").count() >= 2);
+        terminal.line("decline");
+        terminal.wait_for("Sent.");
+        terminal.line("/exit");
+        assert_eq!(terminal.exit_code(), 0);
+        let requests = server.requests();
+        let results: Vec<&str> =
+            requests.last().expect("four").tool_results().iter().map(|(_, text)| *text).collect();
+        assert!(results[0].contains(r#""action":"accept""#) && results[0].contains("上海"), "{}", results[0]);
+        assert!(results[0].contains(r#""fast":true"#), "{}", results[0]);
+        assert!(results[1].contains(r#""action":"accept""#) && !results[1].contains("content"), "{}", results[1]);
+        assert!(results[2].contains(r#""action":"decline""#), "{}", results[2]);
+    }
+}
+
+#[test]
+fn without_a_person_no_question_of_a_server_is_answered() {
+    for words in [&["old"][..], &["new"]] {
+        let few = file(words, "tools: [ask]\n");
+        let result = result_of(&few, &["--approve", "all"], "t__ask", &json!({}));
+        assert!(result.contains(r#""action":"cancel""#), "{result}");
+    }
+}
+
+#[test]
+fn control_c_stops_the_wait_for_a_resource() {
+    let server = Server::always(Reply::text("Fine."));
+    let mut terminal = start(&Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(&["old"], "")));
+    terminal.line("What is in @t:note://never?");
+    terminal.press_until("\x03", "the stop", |screen| screen.contains("Nothing was sent"));
+    assert_eq!(server.requests().len(), 0);
+    terminal.line("Hello");
+    terminal.wait_for("Fine.");
+    assert_eq!(server.requests().pop().expect("a request").user(), "Hello");
+}
