@@ -106,6 +106,8 @@ impl Block {
             ("sh", "run") | ("yaml" | "json" | "xml", "output") | ("" | "text" | "rust" | "json", "") => {
                 Fate::Elsewhere
             }
+            // `.ci/editors` runs them.
+            ("python" | "typescript", "") if self.place.starts_with("docs/sdk.md") => Fate::Elsewhere,
             ("console", "") if HELD.iter().any(|page| self.place.starts_with(page)) => Fate::Elsewhere,
             ("sh", mark) if mark.starts_with("needs=") => {
                 let needed = mark["needs=".len()..].split(',');
