@@ -3,9 +3,12 @@
 //! Copied is the whole repository around the workspace, so that git works in it, or the workspace where there is none.
 //! Ignored files (dependencies, builds) come last, as far as there is room. File systems that can share blocks share
 //! them. The names of copies are chosen here, and no link is followed on the way.
+//!
+//! Beside a copy lies a file that its process keeps locked: one that nobody holds is of a process that was killed.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::files::disk::{self, CopyWatch, Dir, DirEntryKind, FileFacts, copy_tree, measure_tree, split_path};
@@ -19,6 +22,8 @@ use crate::files::workspace::Workspace;
 const MOST_BYTES: u64 = 2 << 30;
 /// The most entries of a copy.
 const MOST_ENTRIES: usize = 300_000;
+/// What ends the name of the file beside a copy.
+const LOCK: &str = "lock";
 /// The most paths that are named as left out.
 const MOST_NAMED: usize = 5;
 
@@ -28,16 +33,18 @@ pub struct TrialCopy {
     top: PathBuf,
     workspace: PathBuf,
     is_kept: bool,
+    /// Locked as long as this process lives.
+    lock: Option<File>,
     /// A sentence about what is not in it, if that is anything.
     pub left_out: Option<String>,
 }
 
 impl TrialCopy {
-    /// Copies a workspace to a new directory in `all`.
+    /// Copies a workspace to a new directory in `all`. `owner` says where those are who may name it later.
     ///
     /// # Errors
     /// A sentence: it is too large, or the disk fails. Nothing is left then.
-    pub fn make(workspace: &Workspace, all: &Path) -> Result<Self, String> {
+    pub fn make(workspace: &Workspace, all: &Path, owner: &Path) -> Result<Self, String> {
         let source = workspace.git_root().unwrap_or(workspace.root());
         let failed = |error: io::Error| format!("{} cannot be copied for a trial: {error}", source.display());
         make_private_dir(all).map_err(failed)?;
@@ -47,11 +54,19 @@ impl TrialCopy {
         }
         let tail = std::iter::repeat_with(fastrand::alphanumeric).take(8).map(|c| c.to_ascii_lowercase());
         let top = all.join(tail.collect::<String>());
-        make_private_dir(&top).map_err(failed)?;
+        let mut lock = File::create_new(lock_of(&top)).map_err(failed)?;
+        lock.try_lock().map_err(|error| failed(error.into()))?;
+        lock.write_all(owner.as_os_str().as_encoded_bytes()).map_err(failed)?;
         let (parent, name) = split_path(source).ok().flatten().ok_or("the root directory cannot be copied")?;
         let inner = workspace.root().strip_prefix(source).unwrap_or(Path::new(""));
-        let mut copy =
-            Self { workspace: top.join(name).join(inner), top: top.clone(), is_kept: false, left_out: None };
+        let mut copy = Self {
+            workspace: top.join(name).join(inner),
+            top: top.clone(),
+            is_kept: false,
+            lock: Some(lock),
+            left_out: None,
+        };
+        make_private_dir(&top).map_err(failed)?;
         let mut watch = WorkspaceCopy::new(parent, name);
         let made = Dir::open(parent).and_then(|from| watch.copy_all(&from, &Dir::open(&top)?));
         made.map_err(failed)?;
@@ -67,15 +82,48 @@ impl TrialCopy {
     /// Leaves the copy where it is, for [`find_trial`].
     pub fn keep(mut self) {
         self.is_kept = true;
+        // The session that names it may not be written yet.
+        std::mem::forget(self.lock.take());
     }
 }
 
 impl Drop for TrialCopy {
     fn drop(&mut self) {
         if !self.is_kept {
-            let _ = disk::remove_tree(&self.top);
+            let _ = remove_copy(&self.top);
         }
     }
+}
+
+/// Removes a copy with what lies beside it.
+///
+/// # Errors
+/// The disk fails.
+pub fn remove_copy(top: &Path) -> io::Result<()> {
+    disk::remove_tree(top)?;
+    forget_maker(top);
+    Ok(())
+}
+
+/// Forgets which process made a copy: it stays until it is removed.
+pub fn forget_maker(top: &Path) {
+    // Without the file it is so already.
+    let _ = fs::remove_file(lock_of(top));
+}
+
+/// The copies in `all` of an owner whose process has ended, however it ended, since anybody looked.
+pub fn find_abandoned(all: &Path, owner: &Path) -> Vec<PathBuf> {
+    let Ok(all) = all.canonicalize() else { return Vec::new() };
+    let is_own = |lock: &PathBuf| fs::read(lock).is_ok_and(|words| words == owner.as_os_str().as_encoded_bytes());
+    let names = fs::read_dir(all).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_free = |lock: &PathBuf| File::open(lock).is_ok_and(|file| file.try_lock().is_ok());
+    let locks =
+        names.filter(|path| path.extension().is_some_and(|end| end == LOCK)).filter(is_own).filter(is_free);
+    locks.map(|lock| lock.with_extension("")).collect()
+}
+
+fn lock_of(top: &Path) -> PathBuf {
+    top.with_extension(LOCK)
 }
 
 /// The directory in `all` of the copy with this workspace, if it is still there.

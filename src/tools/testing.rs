@@ -181,7 +181,7 @@ impl Approver for SameAnswer {
     }
 
     fn approve<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Approval> {
-        Box::pin(async { Approval::NobodyAsked })
+        Box::pin(async { Approval::Nobody })
     }
 
     fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {

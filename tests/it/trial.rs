@@ -19,7 +19,7 @@ use crate::undo_files::{change, read_tree, runs, session, workspace_with};
 /// The copies that are there.
 fn copies(place: &Place) -> Vec<PathBuf> {
     let Ok(all) = fs::read_dir(place.home().join(".cache/agent/trials")) else { return Vec::new() };
-    all.map(|entry| entry.expect("listed").path()).collect()
+    all.map(|entry| entry.expect("listed").path()).filter(|path| path.is_dir()).collect()
 }
 
 const COMMAND: &str = "sed -i s/two/three/ text.txt; rm gone.txt; chmod 755 run.sh; ln -sfn nowhere link; mkdir -p new; \
@@ -38,6 +38,30 @@ fn prepare() -> Arc<Place> {
     fs::write(root.join("built/out"), "ignored\n").expect("written");
     symlink("text.txt", root.join("link")).expect("linked");
     place
+}
+
+#[test]
+fn the_next_trial_removes_the_copy_of_one_that_was_killed_before_a_session_named_it() {
+    let place = prepare();
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    let [kept] = <[PathBuf; 1]>::try_from(copies(&place)).expect("one copy");
+    let lost = kept.with_file_name("lost");
+    let of_others = kept.with_file_name("others");
+    for dir in [&lost, &of_others] {
+        fs::create_dir_all(dir.join("workspace")).expect("made");
+        fs::write(dir.join("workspace/text.txt"), "one\n").expect("written");
+    }
+    // As a killed process leaves it, here and where sessions are kept elsewhere.
+    fs::copy(kept.with_extension("lock"), lost.with_extension("lock")).expect("copied");
+    fs::write(of_others.with_extension("lock"), "/elsewhere/sessions").expect("written");
+    change(&runs(&["true"]), &place, &["--trial", "and nothing"]);
+    let mut left = copies(&place);
+    left.sort();
+    let mut expected = vec![kept.clone(), of_others];
+    expected.sort();
+    assert_eq!(left, expected);
+    assert!(!lost.with_extension("lock").exists() && !kept.with_extension("lock").exists());
+    session(&place, &["list"]).success().stdout_has("a trial that waits");
 }
 
 #[test]

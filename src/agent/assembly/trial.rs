@@ -7,12 +7,11 @@ use jiff::Timestamp;
 use crate::agent::Conversation;
 use crate::config::Config;
 use crate::conversation::session::Store;
-use crate::files::disk;
 use crate::files::history::{ChangingCall, Direction};
-use crate::files::trial::{TrialCopy, find_trial};
+use crate::files::trial::{self, TrialCopy, find_trial};
 use crate::files::workspace::Workspace;
 
-use super::{SessionChoice, SetupError};
+use super::{SessionChoice, SetupError, open_store};
 
 /// The directory in which a run works.
 pub struct RunPlace {
@@ -36,7 +35,9 @@ impl RunPlace {
     /// # Errors
     /// It is too large, or the disk fails.
     pub(super) fn copied(config: &Config, workspace: &Workspace) -> Result<Self, SetupError> {
-        let mut copy = TrialCopy::make(workspace, &trials_dir(config)).map_err(SetupError::usage)?;
+        remove_abandoned(config);
+        let mut copy =
+            TrialCopy::make(workspace, &trials_dir(config), &config.session_dir()).map_err(SetupError::usage)?;
         let workspace = Workspace::open(copy.workspace()).map_err(SetupError::from_failure)?;
         let warning = copy.left_out.take();
         Ok(Self { workspace, copy: Some(copy), note: None, warning })
@@ -46,6 +47,28 @@ impl RunPlace {
 /// Where the copies of workspaces are.
 fn trials_dir(config: &Config) -> PathBuf {
     config.dirs.cache.join("trials")
+}
+
+/// Removes the copies of runs that were killed before a session named them.
+fn remove_abandoned(config: &Config) {
+    let abandoned = trial::find_abandoned(&trials_dir(config), &config.session_dir());
+    if abandoned.is_empty() {
+        return;
+    }
+    let Ok(listed) = open_store(config).list(None, Timestamp::now()) else { return };
+    // A log that cannot be read may name any of them.
+    if !listed.left_out.is_empty() {
+        return;
+    }
+    for top in abandoned {
+        let is_named = |copy: &PathBuf| copy.starts_with(&top);
+        if listed.sessions.iter().filter_map(|session| session.copy.as_ref()).any(is_named) {
+            trial::forget_maker(&top);
+        } else {
+            // What cannot be removed is tried again by the next trial.
+            let _ = trial::remove_copy(&top);
+        }
+    }
 }
 
 /// Chooses where a run works: in a new copy for a trial, in that of the session that goes on, else in the workspace.
@@ -131,7 +154,7 @@ pub fn take_changes(conversation: &Conversation) -> Result<bool, SetupError> {
 /// The disk fails.
 pub fn remove_trial(config: &Config, copy: &Path) -> Result<bool, SetupError> {
     match find_trial(&trials_dir(config), copy) {
-        Some(top) => disk::remove_tree(&top).map(|()| true).map_err(SetupError::from_failure),
+        Some(top) => trial::remove_copy(&top).map(|()| true).map_err(SetupError::from_failure),
         None => Ok(false),
     }
 }
