@@ -266,3 +266,17 @@ fn where_changes_cannot_be_followed_a_chat_asks() {
     terminal.wait_for("Yes, once");
     assert!(!place.exists("made.txt"));
 }
+
+#[test]
+fn an_undo_says_where_no_change_of_a_file_was_kept() {
+    let place = Place::new();
+    let written = json!({"path": "new.txt", "content": "new\n"});
+    let server = Server::start([Reply::call("write_file", &written), Reply::text("Done.")]);
+    change(&server, &place, &["write it"]);
+    // As where the disk was full when the changes began.
+    for kept in place.session_logs().iter().map(|log| log.with_extension("files")) {
+        fs::remove_file(kept).expect("removed");
+    }
+    session(&place, &["undo"]).success().stderr_has("No change of a file is kept for it");
+    assert_eq!(place.read("new.txt"), "new\n");
+}

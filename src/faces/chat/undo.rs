@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::base::diff;
+use crate::conversation::message::{Call, CallStatus, Step};
 use crate::conversation::session::Session;
 use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
 
@@ -12,6 +13,21 @@ const MOST_SHOWN: usize = 30;
 /// The history of the files of a session, if it is kept.
 pub fn open_history(session: &Session) -> Option<FileHistory> {
     session.find_log().map(|log| FileHistory::new(session.find_root(), log))
+}
+
+/// What to say where an undo back to item `from` puts no files back although calls changed some: they were not followed,
+/// for want of room or because the workspace is too large.
+pub fn explain_unkept(session: &Session, from: u64) -> Option<&'static str> {
+    const CHANGING: [&str; 3] = ["write_file", "edit_file", "apply_patch"];
+    let items = session.ids().iter().zip(session.items()).filter(|(id, _)| id.number >= from);
+    let mut calls = items.filter_map(|(_, item)| item.as_step()).flat_map(Step::calls);
+    let has_changed = |call: &Call| {
+        CHANGING.contains(&call.request.name.as_str())
+            && call.answer.as_ref().is_some_and(|answer| answer.status == CallStatus::Ok)
+    };
+    calls
+        .any(has_changed)
+        .then_some("No change of a file is kept for it: what its calls changed in files stays as it is.\n")
 }
 
 /// Puts files back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.

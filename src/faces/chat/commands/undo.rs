@@ -2,7 +2,7 @@
 
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
-use crate::faces::chat::undo::{format_diff, restore_files};
+use crate::faces::chat::undo::{explain_unkept, format_diff, restore_files};
 use crate::files::history::Direction;
 
 use super::{CommandAnswer, SlashMistake, SlashOutcome, tell_text};
@@ -22,7 +22,9 @@ pub(super) fn undo_messages(chat: &mut Chat, words: &str) -> CommandAnswer {
         return Err("nothing was said since that checkpoint".into());
     }
     let from = find_message(chat, messages)?;
-    let mut told = put_files_back(chat, Direction::Undo(from), forced)?.unwrap_or_default();
+    let put_back = put_files_back(chat, Direction::Undo(from), forced)?;
+    let unkept = || explain_unkept(&chat.conversation.session, from).map(str::to_owned);
+    let mut told = put_back.or_else(unkept).unwrap_or_default();
     let said = chat.undo(messages)?.unwrap_or_default();
     told.extend(["Taken back: ", &text::one_line(&said, 200), "\n/redo brings it back."]);
     tell_text(told)

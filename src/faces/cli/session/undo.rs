@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::config::Config;
 use crate::conversation::session::Session;
-use crate::faces::chat::undo::{open_history, restore_files};
+use crate::faces::chat::undo::{explain_unkept, open_history, restore_files};
 use crate::files::history::Direction;
 use crate::files::workspace::Workspace;
 
@@ -34,7 +34,10 @@ pub(super) fn undo_message(
     let from = Some(messages).filter(|messages| *messages > 0).and_then(|messages| session.find_undo(messages));
     let from = from.ok_or_else(nothing)?;
     if !part.conversation {
-        put_back(&session, Direction::Undo(from), part)?;
+        let is_put_back = put_back(&session, Direction::Undo(from), part)?;
+        if let Some(why) = explain_unkept(&session, from).filter(|_| !is_put_back) {
+            warn_person(why.trim_end());
+        }
     }
     if part.files || part.dry_run {
         return Ok(exit::DONE);
