@@ -196,6 +196,35 @@ fn cancelling_ends_the_turn_and_the_next_one_works() {
 }
 
 #[test]
+fn an_undo_takes_a_message_back_with_its_files_and_what_was_allowed_stays_so() {
+    let server = Server::start([
+        write_file("a.txt"),
+        Reply::text("Written."),
+        write_file("a.txt"),
+        Reply::text("Written again."),
+    ]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    editor.answer = Some("always");
+    let session = editor.begin();
+    editor.prompt(&session, "write");
+    assert!(editor.place.exists("a.txt"));
+    assert_eq!(editor.prompt(&session, "/undo")["result"]["stopReason"], "end_turn");
+    let told = editor.texts("agent_message_chunk");
+    assert!(told.contains("Put back 1 path") && told.contains("Taken back: write"), "{told}");
+    assert!(!editor.place.exists("a.txt"));
+    editor.prompt(&session, "/redo");
+    assert!(editor.place.exists("a.txt"));
+    editor.prompt(&session, "/undo");
+    editor.prompt(&session, "write again");
+    assert!(editor.place.exists("a.txt"));
+    assert_eq!(editor.questions.len(), 1, "always is for the session");
+    assert_eq!(server.requests()[2].messages().len(), 2, "system and message: the first one is gone");
+    editor.prompt(&session, "/undo 5");
+    assert!(editor.texts("agent_message_chunk").contains("Nothing was taken back: there are not so many"));
+    assert_eq!(editor.close(), Some(0));
+}
+
+#[test]
 fn sessions_run_side_by_side() {
     let server = Server::answering(|request, _| {
         if request.user().contains("wait") { Reply::nothing(Act::Hang) } else { Reply::text("quick") }

@@ -67,8 +67,8 @@ pub use retention::{DeleteError, apply_retention, delete_session, is_old};
 pub use review::read_diff;
 pub use servers::gather_servers_alone;
 pub use sessions::{
-    ForkPoint, OpenedConversation, SessionChoice, fork_session, new_run_id, open_conversation, open_store,
-    read_conversation,
+    ForkPoint, OpenedConversation, SessionChoice, edit_session, fork_session, new_run_id, open_conversation,
+    open_store, read_conversation,
 };
 pub use trial::{RunPlace, choose_place, remove_trial, require_history, take_changes};
 

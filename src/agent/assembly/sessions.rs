@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::agent::{Agent, Conversation};
 use crate::base::text;
 use crate::config::Config;
-use crate::conversation::session::{About, Session, Store};
+use crate::conversation::session::{About, Session, SessionError, Store};
 use crate::files::workspace::Workspace;
 
 use super::SetupError;
@@ -91,6 +91,27 @@ pub fn open_conversation(
     };
     let (session, repairs) = store.open(&chosen.id, now).map_err(SetupError::session)?;
     Ok(chosen.opened(session, repairs, now))
+}
+
+/// Changes the log of a conversation's session, which goes on with what the log says then.
+///
+/// # Errors
+/// The log cannot be changed or read.
+pub fn edit_session<T>(
+    store: &Store,
+    workspace: &Workspace,
+    agent: &Agent,
+    conversation: &mut Conversation,
+    change: impl FnOnce(Session) -> Result<T, SessionError>,
+) -> Result<T, SetupError> {
+    let choice = SessionChoice::Id(conversation.session.id().to_owned());
+    let before = std::mem::replace(conversation, unsaved_conversation(agent, Timestamp::now()));
+    let grants = before.grants;
+    let changed = change(before.session);
+    *conversation = open_conversation(store, workspace, &choice, agent)?.conversation;
+    // What a person allows holds for the session.
+    conversation.grants = grants;
+    changed.map_err(SetupError::session)
 }
 
 /// Reads or begins a conversation, none of which is kept.

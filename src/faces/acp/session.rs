@@ -21,6 +21,7 @@ use crate::config::{
 };
 use crate::conversation::message::UserText;
 use crate::faces::chat;
+use crate::faces::chat::undo::{FORCE, UndoGround, bring_back, parse_undo, take_back};
 use crate::faces::serving::{ServingError, ServingSetup, load_with_servers};
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
@@ -137,7 +138,13 @@ impl AcpSession {
             "description": "Make room in the context",
             "input": { "hint": "what must be kept above all" },
         });
-        let commands: Vec<Value> = std::iter::once(compact).chain(own).collect();
+        let undo = json!({
+            "name": "undo",
+            "description": "Take messages back, and what they changed in files",
+            "input": { "hint": "how many; --force overwrites what changed since" },
+        });
+        let redo = json!({ "name": "redo", "description": "Take the last undo back" });
+        let commands: Vec<Value> = [compact, undo, redo].into_iter().chain(own).collect();
         json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands })
     }
 
@@ -166,7 +173,7 @@ impl AcpSession {
         if !attached.pictures.is_empty() && !seat.services.agent.model.info().sees {
             return Err(RpcError::params("the model sees no pictures (session option `model` names another)"));
         }
-        let SessionSeat { services, conversation, run, own, peer, warnings, .. } = &mut *seat;
+        let SessionSeat { services, conversation, run, own, peer, warnings, config, workspace, .. } = &mut *seat;
         run.begin(conversation.session.id(), assembly::new_run_id());
         let (command, argument) =
             text.strip_prefix('/').unwrap_or_default().split_once(' ').unwrap_or_else(|| {
@@ -182,6 +189,16 @@ impl AcpSession {
                 Ok(None) => "There is nothing to make room for.".to_owned(),
                 Err(ending) => return Err(RpcError::new(RpcError::INTERNAL, ending.reason)),
             };
+            send_update(peer, conversation.session.id(), &chunk("agent_message_chunk", &said));
+            return Ok(json!({ "stopReason": "end_turn" }));
+        }
+        if matches!(command, "undo" | "redo") {
+            let ground = UndoGround { config, workspace, agent: &services.agent };
+            let done = parse_undo(argument, FORCE).and_then(|(messages, forced)| match command {
+                "undo" => take_back(conversation, &ground, messages, forced),
+                _ => bring_back(conversation, &ground, forced),
+            });
+            let said = done.unwrap_or_else(|why| format!("Nothing was taken back: {why}"));
             send_update(peer, conversation.session.id(), &chunk("agent_message_chunk", &said));
             return Ok(json!({ "stopReason": "end_turn" }));
         }

@@ -22,7 +22,6 @@ use crate::config::{ApprovalMode, Config, OwnCommand, OwnCommands};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::{Item, Step, UserText};
-use crate::conversation::session::{Session, SessionError};
 use crate::files::workspace::Workspace;
 use crate::model::ModelInfo;
 use crate::safety::Approver;
@@ -289,29 +288,6 @@ impl Chat {
         refresh_prompt(agent, &mut self.conversation, &self.run, &self.cancel)
             .map_err(|refused| refused.reason)?;
         Ok(table(agent, &mut self.conversation, &mut self.run))
-    }
-
-    /// Takes the last `messages` messages back. Returns the first of them.
-    pub(super) fn undo(&mut self, messages: usize) -> Result<Option<String>, SetupError> {
-        self.reopen(|session| session.undo(messages, Timestamp::now()))
-    }
-
-    /// Takes the last undo back. Returns false if there is none.
-    pub(super) fn redo(&mut self) -> Result<bool, SetupError> {
-        self.reopen(|session| session.redo(Timestamp::now()))
-    }
-
-    /// Changes the log of the session, and goes on with what it says then.
-    fn reopen<T>(&mut self, change: impl FnOnce(Session) -> Result<T, SessionError>) -> Result<T, SetupError> {
-        let agent = &self.services.agent;
-        let store = assembly::open_store(&self.config);
-        let choice = SessionChoice::Id(self.conversation.session.id().to_owned());
-        let nothing = assembly::open_conversation(&store, &self.origin, &SessionChoice::Ephemeral, agent)?;
-        let before = std::mem::replace(&mut self.conversation, nothing.conversation);
-        let changed = change(before.session);
-        let opened = assembly::open_conversation(&store, &self.origin, &choice, agent)?;
-        self.conversation = opened.conversation;
-        changed.map_err(SetupError::session)
     }
 
     /// Goes on with another conversation. If that cannot be opened, this one stays.

@@ -2,11 +2,20 @@
 
 use std::fmt::Write;
 
-use crate::base::diff;
-use crate::conversation::message::{Call, CallStatus, Step};
-use crate::conversation::session::Session;
-use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
+use jiff::Timestamp;
 
+use crate::agent::{Agent, Conversation, assembly};
+use crate::base::{diff, text};
+use crate::config::Config;
+use crate::conversation::message::{Call, CallStatus, Step};
+use crate::conversation::session::{Session, SessionError};
+use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
+use crate::files::workspace::Workspace;
+
+/// The answer where a conversation is in memory only.
+pub const UNKEPT: &str = "nothing is kept of this conversation, so nothing can be taken back";
+/// The word that overwrites what changed since.
+pub const FORCE: &str = "--force";
 /// The most paths that are listed; the rest are counted.
 const MOST_SHOWN: usize = 30;
 
@@ -55,6 +64,85 @@ pub fn restore_files(
         }
     }
     Ok(Some(out))
+}
+
+/// What an undo in a conversation needs besides it.
+pub struct UndoGround<'a> {
+    pub config: &'a Config,
+    /// The workspace of the conversation.
+    pub workspace: &'a Workspace,
+    pub agent: &'a Agent,
+}
+
+/// Takes the last `messages` messages of a conversation back, and what they changed in files. Returns what was done.
+///
+/// # Errors
+/// A sentence: there are not so many, files changed since and it is not to be `forced`, or the disk fails.
+pub fn take_back(
+    conversation: &mut Conversation,
+    ground: &UndoGround<'_>,
+    messages: usize,
+    forced: bool,
+) -> Result<String, String> {
+    let history = conversation.file_history().ok_or(UNKEPT)?;
+    let from = conversation.session.find_undo(messages).ok_or("there are not so many messages of yours")?;
+    let put_back = restore_files(history, Direction::Undo(from), forced, false)?;
+    let unkept = || explain_unkept(&conversation.session, from).map(str::to_owned);
+    let mut told = put_back.or_else(unkept).unwrap_or_default();
+    let said = ground.edit(conversation, |session| session.undo(messages, Timestamp::now()))?.unwrap_or_default();
+    told.extend(["Taken back: ", &text::one_line(&said, 200), "\n/redo brings it back."]);
+    Ok(told)
+}
+
+/// Takes the last undo back.
+///
+/// # Errors
+/// As [`take_back`].
+pub fn bring_back(
+    conversation: &mut Conversation,
+    ground: &UndoGround<'_>,
+    forced: bool,
+) -> Result<String, String> {
+    let history = conversation.file_history().ok_or(UNKEPT)?;
+    let files = restore_files(history, Direction::Redo, forced, false)?;
+    let has_messages = conversation.session.can_redo();
+    if files.is_none() && !has_messages {
+        return Err("there is no undo to take back".to_owned());
+    }
+    let mut told = files.unwrap_or_default();
+    if has_messages {
+        ground.edit(conversation, |session| session.redo(Timestamp::now()))?;
+        told += "The conversation is as it was before the undo.";
+    }
+    Ok(told.trim_end().to_owned())
+}
+
+impl UndoGround<'_> {
+    fn edit<T>(
+        &self,
+        conversation: &mut Conversation,
+        change: impl FnOnce(Session) -> Result<T, SessionError>,
+    ) -> Result<T, String> {
+        let store = assembly::open_store(self.config);
+        let edited = assembly::edit_session(&store, self.workspace, self.agent, conversation, change);
+        edited.map_err(|error| error.message)
+    }
+}
+
+/// The words of a command that undoes: a number, 1 if there is none, and whether the flag is there.
+///
+/// # Errors
+/// A sentence that says what to write.
+pub fn parse_undo(words: &str, flag: &str) -> Result<(usize, bool), String> {
+    let (mut number, mut has_flag) = (1, false);
+    for word in words.split_whitespace() {
+        match word.parse::<usize>() {
+            Ok(parsed) if parsed > 0 => number = parsed,
+            _ if word == flag => has_flag = true,
+            _ => return Err(format!("write a number of messages, a checkpoint, or {flag}")),
+        }
+    }
+    Ok((number, has_flag))
 }
 
 /// The reason that a plan needs force.
