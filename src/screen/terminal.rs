@@ -31,10 +31,10 @@ pub use input::{
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
-pub use modes::{ask_hidden, put_back};
+pub use modes::{HiddenTyping, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, ask_hidden, find_stdin_size, forget_typed, leave_signals_to_the_reader, put_back,
+    Away, Console, HiddenTyping, find_stdin_size, forget_typed, leave_signals_to_the_reader, put_back,
     stdin_is_null, stdin_ready, stop_program, typed_ahead, wait_for_keys,
 };
 pub use vi::Vi;

@@ -230,3 +230,17 @@ fn hooks_hear_of_questions_and_of_the_end() {
     );
     assert!(seen("Notification")["message"].as_str().is_some_and(|text| text.contains("write_file asks")));
 }
+
+#[test]
+fn hooks_hear_which_conversation_a_person_leaves_and_why() {
+    let place = Place::new();
+    let server = Server::always(Reply::text("Fine."));
+    let ends = hook("session_end", "", "cat >> ends.jsonl; echo >> ends.jsonl");
+    let run = Run::at(&place).config("hooks/e.yaml", &ends).arg("chat").server(&server);
+    run.stdin("one\n/clear\ntwo\n/fork\n/exit\n").run().success();
+    let ends: Vec<Value> =
+        place.read("ends.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let reasons: Vec<&str> = ends.iter().filter_map(|end| end["reason"].as_str()).collect();
+    assert_eq!(reasons, ["clear", "resume", "exit"]);
+    assert!(ends[0]["session_id"] != ends[1]["session_id"] && ends[1]["session_id"] != ends[2]["session_id"]);
+}

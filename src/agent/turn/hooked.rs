@@ -59,9 +59,10 @@ pub(in crate::agent) async fn notify_hooks(agent: &Agent, session: &str, message
     agent.hooks.run(HookEvent::Notify, None, facts).await.warnings
 }
 
-/// Has the hooks hear that a person leaves a conversation, or that its run is over. Returns the hooks that failed.
-pub async fn end_session(agent: &Agent, conversation: &Conversation) -> Vec<String> {
-    let facts = json!({ "reason": "exit" });
+/// Has the hooks hear that a person leaves a conversation, or that its run is over. `reason` is a word of the hooks'
+/// documents: `exit`, `clear`, `resume`. Returns the hooks that failed.
+pub async fn end_session(agent: &Agent, conversation: &Conversation, reason: &str) -> Vec<String> {
+    let facts = json!({ "reason": reason });
     agent.hooks.run_in(HookEvent::SessionEnd, &conversation.session, facts).await.warnings
 }
 

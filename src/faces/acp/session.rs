@@ -13,7 +13,8 @@ use super::rpc::{RpcError, RpcPeer};
 use super::updates::{AskedCall, UpdateSink, chunk, send_update};
 use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
 use crate::agent::{
-    Cancel, Conversation, Emitter, ReachedLimit, Run, RunInput, TurnStop, exit, run_compression, run_input,
+    Cancel, Conversation, Emitter, ReachedLimit, Run, RunInput, TurnStop, end_session, exit, run_compression,
+    run_input,
 };
 use crate::base::secrets::Secret;
 use crate::config::{
@@ -247,7 +248,10 @@ impl AcpSession {
     /// Stops the turn and the background commands.
     pub async fn close(&self) {
         self.cancel.trigger();
-        self.seat.lock().await.services.agent.end_background();
+        let seat = self.seat.lock().await;
+        let agent = &seat.services.agent;
+        agent.end_background();
+        seat.run.emitter.warn(end_session(agent, &seat.conversation, "exit").await);
     }
 }
 

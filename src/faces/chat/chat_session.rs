@@ -291,30 +291,33 @@ impl Chat {
     }
 
     /// Goes on with another conversation. If that cannot be opened, this one stays.
-    pub(super) fn go_to(&mut self, choice: &SessionChoice) -> Result<(), SetupError> {
+    pub(super) async fn go_to(&mut self, choice: &SessionChoice) -> Result<(), SetupError> {
         let store = assembly::open_store(&self.config);
         let opened = assembly::open_conversation(&store, &self.origin, choice, &self.services.agent)?;
         self.require_place(opened.conversation.session.find_copy())?;
         self.run.emitter.warn(opened.warnings);
-        self.conversation = opened.conversation;
+        let before = std::mem::replace(&mut self.conversation, opened.conversation);
         self.is_ephemeral = false;
+        self.run.emitter.warn(end_session(&self.services.agent, &before, "resume").await);
         Ok(())
     }
 
     /// Replaces the conversation with a new one. Returns the old one.
-    pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
+    pub(super) async fn clear(&mut self) -> Result<Conversation, SetupError> {
         self.require_place(None)?;
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
         let opened =
             assembly::open_conversation(&assembly::open_store(&self.config), &self.origin, &choice, agent)?;
         self.end_background();
-        Ok(std::mem::replace(&mut self.conversation, opened.conversation))
+        let before = std::mem::replace(&mut self.conversation, opened.conversation);
+        self.run.emitter.warn(end_session(&self.services.agent, &before, "clear").await);
+        Ok(before)
     }
 
     /// Tells the hooks that the person leaves, and shows which of them failed. Old sessions go, if the settings say so.
     pub async fn tell_end(&self) {
-        self.run.emitter.warn(end_session(&self.services.agent, &self.conversation).await);
+        self.run.emitter.warn(end_session(&self.services.agent, &self.conversation, "exit").await);
         assembly::apply_retention(&self.config);
     }
 

@@ -1,13 +1,13 @@
 //! `agent key set / list / remove`: keys of providers that a person pastes.
 
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crate::base::text;
 use crate::config::{StoredKeys, suggest};
 use crate::model::catalogue::providers::{PROVIDERS, Provider};
 use crate::model::is_key_refused;
 use crate::safety::net::Net;
-use crate::screen::terminal;
+use crate::screen::terminal::HiddenTyping;
 
 use super::args::KeyAction;
 use super::setup::{CliSetup, build_runtime};
@@ -81,6 +81,8 @@ pub(super) fn ask_for_key(
 ) -> Result<Option<String>, CommandFailure> {
     let net = Net::new(|name| setup.env.get(name));
     let asked = format!("Paste the key of {} (not shown; Enter alone leaves it to {variable}): ", provider.name);
+    // Also between two answers: whoever pastes at once is not to see it.
+    let _hidden = HiddenTyping::begin();
     loop {
         let line = ask_line(&asked)?;
         match check_key(&line) {
@@ -107,11 +109,16 @@ fn unreadable(error: io::Error) -> CommandFailure {
     CommandFailure::usage(format!("stdin cannot be read: {error}"))
 }
 
-/// Asks at the terminal for a line that is not shown.
+/// Asks at the terminal for a line, while typing is hidden.
 fn ask_line(asked: &str) -> Result<String, CommandFailure> {
     let mut line = String::new();
     let _ends_at_signals = Signals::listen().map_err(unreadable)?;
-    terminal::ask_hidden(asked, || io::stdin().lock().take(LONGEST).read_line(&mut line)).map_err(unreadable)?;
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(asked.as_bytes()).and_then(|()| stderr.flush());
+    let read = io::stdin().lock().take(LONGEST).read_line(&mut line);
+    // The line break was not shown either.
+    let _ = stderr.write_all(b"\n");
+    read.map_err(unreadable)?;
     Ok(line)
 }
 
@@ -119,6 +126,7 @@ fn ask_line(asked: &str) -> Result<String, CommandFailure> {
 fn read_key(asked: &str) -> Result<String, CommandFailure> {
     let mut key = String::new();
     if io::stdin().is_terminal() {
+        let _hidden = HiddenTyping::begin();
         key = ask_line(asked)?;
     } else {
         io::stdin().lock().take(LONGEST).read_to_string(&mut key).map_err(unreadable)?;

@@ -306,7 +306,7 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
     }
-    let failed_hooks = end_session(&agent, &conversation).await;
+    let failed_hooks = end_session(&agent, &conversation, "exit").await;
     assembly::apply_retention(&config);
     for warning in &failed_hooks {
         super::warn_person(warning);

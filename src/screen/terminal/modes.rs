@@ -76,20 +76,22 @@ impl Modes {
     }
 }
 
-/// Asks for something that is not shown while it is typed. A signal that ends the program shows it again ([`put_back`]).
-pub fn ask_hidden<T>(question: &str, read: impl FnOnce() -> T) -> T {
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
-    let modes = Modes::save();
-    if let Some(modes) = modes {
-        modes.hush();
+/// What is typed is not shown as long as this lives. A signal that ends the program shows it again ([`put_back`]).
+pub struct HiddenTyping(Option<Modes>);
+
+impl HiddenTyping {
+    /// Hides it, before anybody is asked to type.
+    pub fn begin() -> Self {
+        let modes = Modes::save();
+        modes.iter().for_each(Modes::hush);
+        Self(modes)
     }
-    let answer = read();
-    if let Some(modes) = modes {
-        modes.restore();
+}
+
+impl Drop for HiddenTyping {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Modes::restore);
     }
-    let _ = stderr.write_all(b"\n");
-    answer
 }
 
 /// Restores the terminal, however the program ends.

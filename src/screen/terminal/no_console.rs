@@ -72,10 +72,13 @@ pub fn stdin_ready(_: Option<Duration>) -> bool {
 /// Does nothing: the modes are never changed on this system.
 pub fn put_back() {}
 
-/// Asks for something; it is shown, as the echo of this system is not known.
-pub fn ask_hidden<T>(question: &str, read: impl FnOnce() -> T) -> T {
-    let _ = io::stderr().write_all(question.as_bytes());
-    read()
+/// Hides nothing: the echo of this system is not known.
+pub struct HiddenTyping;
+
+impl HiddenTyping {
+    pub fn begin() -> Self {
+        Self
+    }
 }
 
 /// Does nothing: keys are not read one by one.

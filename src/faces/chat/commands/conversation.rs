@@ -1,5 +1,8 @@
 //! `/last`, `/copy`, `/cost`, `/stats`, `/clear`, `/exit`: what was said and done in the conversation, and its end.
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use super::{CommandAnswer, SlashOutcome, tell_text};
 use crate::agent::Conversation;
 use crate::base::text;
@@ -23,13 +26,16 @@ pub(super) fn show_cost(chat: &mut Chat, _: &str) -> CommandAnswer {
     tell_text(telemetry::format_line(&tables::sum_costs(&chat.conversation.session)))
 }
 
-pub(super) fn clear_chat(chat: &mut Chat, _: &str) -> CommandAnswer {
-    let before = chat.clear()?;
-    if chat.is_ephemeral {
-        return tell_text("A new conversation.");
+pub(super) fn clear_chat<'c>(chat: &'c mut Chat, _: &'c str) -> BoxFuture<'c, CommandAnswer> {
+    async move {
+        let before = chat.clear().await?;
+        if chat.is_ephemeral {
+            return tell_text("A new conversation.");
+        }
+        let id = before.session.id();
+        tell_text(format!("A new conversation. The one before is kept: agent chat --session {id}"))
     }
-    let id = before.session.id();
-    tell_text(format!("A new conversation. The one before is kept: agent chat --session {id}"))
+    .boxed()
 }
 
 pub(super) fn exit_chat(_: &mut Chat, _: &str) -> CommandAnswer {

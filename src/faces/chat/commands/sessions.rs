@@ -26,7 +26,7 @@ const MOST_OFFERED: usize = 20;
 pub(super) fn resume_session<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFuture<'c, CommandAnswer> {
     async move {
         if !words.is_empty() {
-            return go_on_with(chat, words);
+            return go_on_with(chat, words).await;
         }
         let now = Timestamp::now();
         let sessions = list_others(chat, now)?;
@@ -45,7 +45,7 @@ pub(super) fn resume_session<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFutur
         };
         let picked = labels.iter().position(|label| *label == answer);
         let id = picked.map_or(answer.as_str(), |at| sessions[at].id.as_str()).to_owned();
-        go_on_with(chat, &id)
+        go_on_with(chat, &id).await
     }
     .boxed()
 }
@@ -64,9 +64,9 @@ fn label_session(session: &SessionSummary, now: Timestamp) -> String {
     format!("{} ({}, {size} KiB)", text::make_visible(&text::one_line(title, 60)), session.describe_age(now))
 }
 
-fn go_on_with(chat: &mut Chat, id: &str) -> CommandAnswer {
+async fn go_on_with(chat: &mut Chat, id: &str) -> CommandAnswer {
     chat.end_background();
-    chat.go_to(&SessionChoice::Id(id.to_owned()))?;
+    chat.go_to(&SessionChoice::Id(id.to_owned())).await?;
     let mut told = format!("Session {} goes on.", chat.conversation.session.id());
     if let Some((said, answer)) = chat.last_exchange() {
         let width = terminal::measure_width().unwrap_or(80);
@@ -77,14 +77,17 @@ fn go_on_with(chat: &mut Chat, id: &str) -> CommandAnswer {
 }
 
 /// `/fork` goes on with a copy of this conversation; `/fork m12` with one that ends before that message.
-pub(super) fn fork_session(chat: &mut Chat, message: &str) -> CommandAnswer {
-    let id = chat.conversation.session.id().to_owned();
-    if chat.is_ephemeral || chat.conversation.session.turns() == 0 {
-        return Err("nothing is kept of this conversation, so there is nothing to copy".into());
+pub(super) fn fork_session<'c>(chat: &'c mut Chat, message: &'c str) -> BoxFuture<'c, CommandAnswer> {
+    async move {
+        let id = chat.conversation.session.id().to_owned();
+        if chat.is_ephemeral || chat.conversation.session.turns() == 0 {
+            return Err("nothing is kept of this conversation, so there is nothing to copy".into());
+        }
+        let at = Some(message.to_owned()).filter(|message| !message.is_empty());
+        chat.go_to(&SessionChoice::Fork(ForkPoint { id: id.clone(), at })).await?;
+        tell_text(format!("A copy goes on. The one before is kept: agent chat --session {id}"))
     }
-    let at = Some(message.to_owned()).filter(|message| !message.is_empty());
-    chat.go_to(&SessionChoice::Fork(ForkPoint { id: id.clone(), at }))?;
-    tell_text(format!("A copy goes on. The one before is kept: agent chat --session {id}"))
+    .boxed()
 }
 
 /// `/checkpoint NAME` names this place, for `/undo NAME` and `/fork NAME`; `/checkpoint` lists the names.

@@ -85,12 +85,16 @@ const CONVERSATION: &[SlashCommand] = &[
         .takes("[--since N]", Completes::Words(&["--since"])),
     now("cost", "show what this conversation has cost so far", conversation::show_cost),
     now("stats", "show its figures, tool by tool", conversation::show_stats),
-    now("clear", "begin a new conversation", conversation::clear_chat),
+    later("clear", "begin a new conversation", conversation::clear_chat),
     later("resume", "go on with an earlier conversation", sessions::resume_session)
         .or("sessions")
         .takes("[ID | TITLE]", Completes::Nothing),
-    now("fork", "go on with a copy of this conversation, or of what was before a message", sessions::fork_session)
-        .takes("[ID | NAME]", Completes::Nothing),
+    later(
+        "fork",
+        "go on with a copy of this conversation, or of what was before a message",
+        sessions::fork_session,
+    )
+    .takes("[ID | NAME]", Completes::Nothing),
     now("checkpoint", "name this place, to come back to it, or list the names", sessions::mark_checkpoint)
         .takes("[NAME]", Completes::Nothing),
     now("export", "write this conversation to a file: .md, .html, .json, .jsonl", sessions::export_session)
