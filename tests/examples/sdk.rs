@@ -1,4 +1,5 @@
 //! Holds a conversation with `agent acp` over its stdin and stdout: the Rust of docs/sdk.md.
+#![allow(clippy::print_stdout, reason = "the answer is for the person who runs it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, Command, Stdio};

@@ -15,7 +15,7 @@ use crate::agent::{Agent, Emitter};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::secrets::Redacting;
 use crate::base::text;
-use crate::config::{Permission, ToolEffect};
+use crate::config::{Limits, Permission, ToolEffect};
 use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
 use crate::files::history::{ChangingCall, RunningChange};
@@ -26,7 +26,7 @@ use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool};
 use super::end::{CallEnd, CallFailure};
 use super::hooks;
 use super::measure::{CallMeasurement, CallStart};
-use super::prepare::PreparedCall;
+use super::prepare::{CallPlan, PreparedCall};
 use super::superior::{CallerTerms, HelperLink, TrustState};
 
 /// The services and limits that the calls of a step share with the turn that runs them.
@@ -137,6 +137,13 @@ impl<'a> PreparedCall<'a> {
         ended
     }
 
+    /// The time limit of the call: what it asks for, else that of its tool, else that of all; never above its step's.
+    fn choose_timeout(&self, plan: &CallPlan<'_>, limits: &Limits) -> Duration {
+        let of_tool = plan.terms.timeout.map(|most| most.min(limits.max_tool_timeout));
+        let timeout = plan.tool.time_asked(&self.arguments).or(of_tool).unwrap_or(limits.tool_timeout);
+        self.time_limit.map_or(timeout, |limit| limit.min(timeout))
+    }
+
     /// Runs the tool to its end, if the call can run.
     async fn run_tool(
         self,
@@ -172,10 +179,6 @@ impl<'a> PreparedCall<'a> {
         let person =
             WaitingPerson { approver: agent.approver.as_ref(), clocks: [services.clock.clone(), clock.clone()] };
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
-        let timeout = tool
-            .time_asked(&self.arguments)
-            .or(plan.terms.timeout.map(|most| most.min(agent.limits.max_tool_timeout)))
-            .unwrap_or(agent.limits.tool_timeout);
         let context = CallContext {
             workspace: &agent.workspace,
             reach: &plan.reach,
@@ -183,7 +186,7 @@ impl<'a> PreparedCall<'a> {
             skills: &shared.skills,
             spill: &shared.spill,
             archive: shared.archive.as_ref(),
-            timeout: self.time_limit.map_or(timeout, |limit| limit.min(timeout)),
+            timeout: self.choose_timeout(plan, &agent.limits),
             clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
             max_tokens: plan.terms.max_tokens.filter(|_| !limits.of_plan).unwrap_or(limits.held_tokens),
             whole: limits.of_plan,

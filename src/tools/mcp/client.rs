@@ -89,9 +89,8 @@ impl ClientHandler for McpListener {
             Ok(QuestionReply::Accepted(Some(fields))) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(fields)
             }
-            Ok(QuestionReply::Declined) => ElicitResult::new(ElicitationAction::Decline),
             Ok(QuestionReply::Cancelled) | Err(_) if is_heard => ElicitResult::new(ElicitationAction::Cancel),
-            Ok(QuestionReply::Cancelled) | Err(_) => ElicitResult::new(ElicitationAction::Decline),
+            Ok(_) | Err(_) => ElicitResult::new(ElicitationAction::Decline),
         })
     }
 }
