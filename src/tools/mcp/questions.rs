@@ -224,11 +224,14 @@ mod tests {
 
     use super::*;
 
+    /// A question and its choices.
+    type AskedField = (String, Vec<String>);
+
     /// A person who answers so, one after the other, and what they were asked.
     #[derive(Default)]
     struct Answers {
         left: Mutex<Vec<String>>,
-        asked: Mutex<Vec<(String, Vec<String>)>>,
+        asked: Mutex<Vec<AskedField>>,
     }
 
     impl AskPerson for Answers {
@@ -239,10 +242,7 @@ mod tests {
         }
     }
 
-    fn answered(
-        kind: &QuestionKind,
-        answers: &[&str],
-    ) -> (QuestionReply, Option<String>, Vec<(String, Vec<String>)>) {
+    fn answered(kind: &QuestionKind, answers: &[&str]) -> (QuestionReply, Option<String>, Vec<AskedField>) {
         let left = answers.iter().rev().map(|answer| (*answer).to_owned()).collect();
         let person = Answers { left: Mutex::new(left), ..Answers::default() };
         let (reply, warning) =
