@@ -109,6 +109,15 @@ fn what_a_command_is_given_is_judged_like_a_command() {
     assert!(code == 0 && result.contains("denied"), "{code}: {result}");
     let (code, result) = outcome(&["--approve", "edits"]);
     assert!(code == 0 && result.contains("rm -rf x"), "{code}: {result}");
+    let forbidden = [start("cat"), background(&json!({"id": "r1", "input": "rm /etc/x\n"})), Reply::text("done")];
+    let server = Server::start(forbidden);
+    let rule = "permissions: { rules: [{ deny: run_command, command: [rm, \"/etc/*\"] }] }\n";
+    Run::task(&server, "task").config("agent.yaml", rule).args(["--approve", "all"]).run();
+    let result = server.requests()[2].last_result().to_owned();
+    assert!(
+        result.contains("denied") && result.contains("forbids"),
+        "a rule about commands holds for it: {result}"
+    );
     let (code, result) = outcome(&["--approve", "edits", "--sandbox", "off"]);
     assert!(code == 7 && result.contains("denied"), "{code}: {result}");
 }
