@@ -6,7 +6,7 @@ use crate::repl::start;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::Server;
-use crate::tool_servers::{file, result_of};
+use crate::tool_servers::{file, program, result_of};
 
 #[test]
 fn a_server_asks_the_person_while_its_call_runs() {
@@ -61,4 +61,14 @@ fn control_c_stops_the_wait_for_a_resource() {
     terminal.line("Hello");
     terminal.wait_for("Fine.");
     assert_eq!(server.requests().pop().expect("a request").user(), "Hello");
+}
+
+#[test]
+fn a_call_by_hand_starts_its_server_once() {
+    let started = format!("echo up >> starts; exec '{}' old", program());
+    let line = json!(["sh", "-c", started]);
+    let run = Run::new().config("mcp/t.yaml", &format!("command: {line}\npermission: allow\n"));
+    let called = run.args(["mcp", "call", "t__echo", r#"{"text": "hi"}"#]).run().success();
+    assert!(called.stdout.contains("hi"), "{}", called.shown());
+    assert_eq!(called.place.read("starts"), "up\n");
 }

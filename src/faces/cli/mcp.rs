@@ -63,11 +63,12 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
         McpCommand::Call(args) => {
             let server = args.name.split_once("__").map_or("", |(server, _)| server);
             // Their lists are known afterwards, and so is the tool.
-            if let Some(servers) = gather_servers(&setup)? {
-                choose_servers(&servers, Some(server))?;
+            let servers = gather_servers(&setup)?;
+            if let Some(servers) = &servers {
+                choose_servers(servers, Some(server))?;
                 servers.wait_until_up();
             }
-            tool::call_tool(&setup, args)
+            tool::call_tool(&setup, args, servers)
         }
         McpCommand::Add(args) => add_server(&setup, args),
         McpCommand::Login { name } => login::log_in(&setup, &name),

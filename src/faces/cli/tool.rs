@@ -13,6 +13,7 @@ use crate::base::{json, text};
 use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::safety::{Approver, Nobody};
 use crate::screen::{LookFacts, Outlets, Person, Screen};
+use crate::tools::McpServers;
 
 use super::args::{CallArgs, ToolCommand};
 use super::setup::{CliSetup, assemble_unasked, build_runtime};
@@ -37,7 +38,7 @@ pub(super) fn run_tool(setup: &CliSetup, command: ToolCommand) -> CommandOutcome
                 "parameters": *definition.parameters,
             }))
         }
-        ToolCommand::Call(args) => call_tool(setup, args),
+        ToolCommand::Call(args) => call_tool(setup, args, None),
     }
 }
 
@@ -57,7 +58,8 @@ fn list_cells(found: &ToolEntry) -> [String; 5] {
     [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
 }
 
-pub(super) fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
+/// Calls a tool. `servers` are those that were started already.
+pub(super) fn call_tool(setup: &CliSetup, args: CallArgs, servers: Option<Arc<McpServers>>) -> CommandOutcome {
     let CallArgs { name, arguments, format, encoding, agent, approve } = args;
     let approve = approve.map(|mode| mode.name().to_owned());
     let (workspace, config) = setup.load_with(SettingFlags::default().with(SettingFlag::Approve, approve))?;
@@ -73,7 +75,7 @@ pub(super) fn call_tool(setup: &CliSetup, args: CallArgs) -> CommandOutcome {
     } else {
         Arc::new(Nobody)
     };
-    let options = RunOptions { agent, ..RunOptions::default() };
+    let options = RunOptions { agent, servers, ..RunOptions::default() };
     let mut services = assembly::assemble_services(&config, &workspace, &options, approver)?;
     services.agent.tools.find(&name).map_err(CommandFailure::usage)?;
     if let Some(terms) = services.agent.tools.terms_mut(&name) {
