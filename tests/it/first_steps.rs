@@ -27,6 +27,19 @@ fn the_doctor_asks_the_model_one_short_question_and_tells_what_it_takes() {
 }
 
 #[test]
+fn the_doctor_names_what_earlier_runs_left() {
+    let server = Server::always(Reply::text("one"));
+    let run = doctor(&server);
+    let lacks = run.run().success();
+    assert!(!lacks.stdout.contains("delete there"), "{}", lacks.shown());
+    let run = doctor(&server);
+    let undone = run.place().home().join(".local/state/agent/undone/20261128-a1b2c3");
+    std::fs::create_dir_all(&undone).expect("made");
+    std::fs::write(undone.join("hook"), "x".repeat(3 << 20)).expect("written");
+    run.run().success().stdout_has("1 in ").stdout_has("undone (3 MiB): what commands made");
+}
+
+#[test]
 fn the_doctor_fails_without_a_model_and_says_how_to_get_one() {
     let output = Run::new().arg("doctor").run().exits(1);
     let output = output.stdout_has("bad   model    none is configured").stdout_has("agent run -m demo");

@@ -40,6 +40,7 @@ pub(super) fn run_doctor(setup: &CliSetup) -> CommandOutcome {
     checks.push(("disk", disks::check_disk("sessions go to", &sessions, otherwise)));
     let (state, otherwise) = (setup.env.dirs().state, "XDG_STATE_HOME names another place");
     checks.push(("state", disks::check_disk("histories and drafts go to", &state, otherwise)));
+    checks.extend(disks::check_kept(&setup.env.dirs()).map(|check| ("kept", check)));
     checks.push(("git", check_git(&setup.env, &workspace)));
     print_text(format_checks(&checks, tables::find_edge()))?;
     Ok(if checks.iter().any(|(_, check)| check.health == Health::Bad) { exit::FAILED } else { exit::DONE })

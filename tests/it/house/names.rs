@@ -11,8 +11,10 @@ const WIRE_TYPES: &[&str] = &[
 ];
 
 /// Types that are one thing with one body for each platform or feature, of which only one is compiled.
-const PLATFORM_TYPES: &[&str] =
-    &["Away", "Begun", "Confinement", "Console", "Dir", "DirWatch", "Focus", "Highlighter", "Space", "Watch"];
+const PLATFORM_TYPES: &[&str] = &[
+    "Away", "Begun", "Confinement", "Console", "Dir", "DirWatch", "Focus", "HiddenTyping", "Highlighter", "Space",
+    "Watch",
+];
 
 /// The most free functions of one word, in percent.
 const MOST_ONE_WORD: usize = 5;

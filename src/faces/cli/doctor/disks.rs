@@ -1,8 +1,9 @@
 //! Checks that the directories of a run can be written, and that they have free space.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::files::disk;
+use crate::config::ProgramDirs;
+use crate::files::disk::{self, Dir};
 
 use super::account::DoctorCheck;
 
@@ -15,6 +16,26 @@ pub(super) fn check_disk(what: &str, dir: &Path, otherwise: &str) -> DoctorCheck
         Ok(_) => judge_space(what, dir, disk::free_bytes(dir), otherwise),
         Err(error) => DoctorCheck::bad(format!("{} cannot be written: {error}; {otherwise}", dir.display())),
     }
+}
+
+/// Names what earlier runs left for a person to look at; `None` if that is nothing.
+pub(super) fn check_kept(dirs: &ProgramDirs) -> Option<DoctorCheck> {
+    /// A larger directory is not measured to its end.
+    const MOST: u64 = 10 << 30;
+    let places = [
+        (dirs.state.join("undone"), "what commands made under names that decide what runs later"),
+        (dirs.cache.join("trials"), "copies of trials: `agent session list` names those that wait"),
+        (dirs.state.join("worker/sessions"), "sessions of workers that were killed"),
+    ];
+    let describe = |(dir, what): (PathBuf, &str)| {
+        let count = std::fs::read_dir(&dir).ok()?.flatten().filter(|entry| entry.path().is_dir()).count();
+        let (parent, name) = disk::split_path(&dir).ok().flatten().filter(|_| count > 0)?;
+        let size = format_size(disk::measure_tree(&Dir::open(parent).ok()?, name, MOST));
+        Some(format!("{count} in {} ({size}): {what}", dir.display()))
+    };
+    let kept: Vec<String> = places.into_iter().filter_map(describe).collect();
+    (!kept.is_empty())
+        .then(|| DoctorCheck::good(format!("{}\ndelete there what you do not need", kept.join("\n"))))
 }
 
 fn judge_space(what: &str, dir: &Path, free: Option<u64>, otherwise: &str) -> DoctorCheck {
