@@ -54,13 +54,13 @@ impl Background {
     pub fn new(jobs: Arc<Jobs>) -> Self {
         let definition = define_tool(
             BACKGROUND,
-            "Reads, feeds or stops a background command. Returns state and new output.",
+            "Reads, stops or feeds a background command. Returns state and new output.",
             (Permission::Read, &[]),
             json!({
                 "id": { "type": "string" },
                 "action": { "enum": ["read", "stop"] },
                 "wait": { "type": "integer", "description": "Seconds" },
-                "input": { "type": "string", "description": "For its stdin, as is; \"\" ends it" },
+                "input": { "type": "string" },
             }),
             &["id"],
         );
@@ -74,7 +74,7 @@ impl Tool for Background {
     }
 
     fn advice(&self) -> &'static str {
-        "Only for an id that run_command returned."
+        "Only for an id that run_command returned. `input` goes to its stdin, and an empty one ends that."
     }
 
     /// False: output that was read is not returned again.
