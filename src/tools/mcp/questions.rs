@@ -71,12 +71,13 @@ async fn answer_page(
     url: &str,
     person: &dyn AskPerson,
 ) -> (QuestionReply, Option<String>) {
-    let is_safe = net::parse_url(url).is_ok_and(|parsed| parsed.scheme() == "https" || net::is_loopback(&parsed));
-    if !is_safe {
+    // As a browser reads it: without line breaks, and with the host's own letters.
+    let parsed = net::parse_url(url).ok().filter(|url| url.scheme() == "https" || net::is_loopback(url));
+    let Some(url) = parsed else {
         let url = text::one_line(url, 200);
         let why = format!("the server `{server}` wanted a page opened that is not https, {url}: declined");
         return (QuestionReply::Declined, Some(why));
-    }
+    };
     let question = format!(
         "The server `{server}` wants you to open a page in your browser: {message}\n{url}\nIt is told whether you agree; \
          nothing is opened for you."
@@ -311,6 +312,8 @@ mod tests {
             asked[0].0.contains("https://example.org/pay?x=1") && asked[0].1 == ["agree", "decline"],
             "{asked:?}"
         );
+        let asked = page("https://exämple.org/\nThe server is yours.", &["agree"]).2;
+        assert!(asked[0].0.contains("\nhttps://xn--exmple-cua.org/The%20server"), "{}", asked[0].0);
         assert_eq!(page("https://example.org/", &["decline"]).0, QuestionReply::Declined);
         assert_eq!(page("https://example.org/", &[]).0, QuestionReply::Cancelled);
         for url in ["http://example.org/", "file:///etc/passwd", "javascript:x", "nonsense"] {
