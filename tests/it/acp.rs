@@ -219,6 +219,8 @@ fn an_undo_takes_a_message_back_with_its_files_and_what_was_allowed_stays_so() {
     assert!(editor.place.exists("a.txt"));
     assert_eq!(editor.questions.len(), 1, "always is for the session");
     assert_eq!(server.requests()[2].messages().len(), 2, "system and message: the first one is gone");
+    editor.prompt(&session, "/undo nowhere");
+    assert!(editor.texts("agent_message_chunk").contains("Nothing was taken back: write a number of messages"));
     editor.prompt(&session, "/undo 5");
     assert!(editor.texts("agent_message_chunk").contains("Nothing was taken back: there are not so many"));
     assert_eq!(editor.close(), Some(0));

@@ -22,7 +22,7 @@ use crate::config::{
 };
 use crate::conversation::message::UserText;
 use crate::faces::chat;
-use crate::faces::chat::undo::{FORCE, UndoGround, bring_back, parse_undo, take_back};
+use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
 use crate::faces::serving::{ServingError, ServingSetup, load_with_servers};
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
@@ -195,7 +195,8 @@ impl AcpSession {
         }
         if matches!(command, "undo" | "redo") {
             let ground = UndoGround { config, workspace, agent: &services.agent };
-            let done = parse_undo(argument, FORCE).and_then(|(messages, forced)| match command {
+            let done = parse_undo(&conversation.session, argument);
+            let done = done.and_then(|(messages, forced)| match command {
                 "undo" => take_back(conversation, &ground, messages, forced),
                 _ => bring_back(conversation, &ground, forced),
             });

@@ -15,7 +15,7 @@ use crate::files::workspace::Workspace;
 /// The answer where a conversation is in memory only.
 pub const UNKEPT: &str = "nothing is kept of this conversation, so nothing can be taken back";
 /// The word that overwrites what changed since.
-pub const FORCE: &str = "--force";
+const FORCE: &str = "--force";
 /// The most paths that are listed; the rest are counted.
 const MOST_SHOWN: usize = 30;
 
@@ -129,20 +129,25 @@ impl UndoGround<'_> {
     }
 }
 
-/// The words of a command that undoes: a number, 1 if there is none, and whether the flag is there.
+/// What the words of an undo say: how many messages of the session, one without a number, or those since a checkpoint; and
+/// whether it is forced.
 ///
 /// # Errors
 /// A sentence that says what to write.
-pub fn parse_undo(words: &str, flag: &str) -> Result<(usize, bool), String> {
-    let (mut number, mut has_flag) = (1, false);
+pub fn parse_undo(session: &Session, words: &str) -> Result<(usize, bool), String> {
+    let (mut messages, mut forced) = (1, false);
     for word in words.split_whitespace() {
         match word.parse::<usize>() {
-            Ok(parsed) if parsed > 0 => number = parsed,
-            _ if word == flag => has_flag = true,
-            _ => return Err(format!("write a number of messages, a checkpoint, or {flag}")),
+            Ok(number) if number > 0 => messages = number,
+            _ if word == FORCE => forced = true,
+            _ if session.list_checkpoints().any(|name| name == word) => messages = session.count_since(word)?,
+            _ => return Err(format!("write a number of messages, a checkpoint, or {FORCE}")),
         }
     }
-    Ok((number, has_flag))
+    if messages == 0 {
+        return Err("nothing was said since that checkpoint".to_owned());
+    }
+    Ok((messages, forced))
 }
 
 /// The reason that a plan needs force.

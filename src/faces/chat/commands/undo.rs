@@ -2,29 +2,21 @@
 
 use crate::agent::Conversation;
 use crate::faces::chat::chat_session::Chat;
-use crate::faces::chat::undo::{FORCE, UNKEPT, UndoGround, bring_back, format_diff, parse_undo, take_back};
+use crate::faces::chat::undo::{UNKEPT, UndoGround, bring_back, format_diff, parse_undo, take_back};
 
 use super::{CommandAnswer, SlashMistake, SlashOutcome, tell_text};
 
 /// `/undo [N] [--force]` takes the last N messages back, and what they changed in files; `/undo NAME` those since a
 /// checkpoint.
 pub(super) fn undo_messages(chat: &mut Chat, words: &str) -> CommandAnswer {
-    let session = &chat.conversation.session;
-    let checkpoint = words.split_whitespace().find(|word| session.list_checkpoints().any(|name| name == *word));
-    let since = checkpoint.map(|name| session.count_since(name)).transpose()?;
-    let rest: Vec<&str> = words.split_whitespace().filter(|word| Some(*word) != checkpoint).collect();
-    let (messages, forced) = parse_undo(&rest.join(" "), FORCE)?;
-    let messages = since.unwrap_or(messages);
-    if messages == 0 {
-        return Err("nothing was said since that checkpoint".into());
-    }
+    let (messages, forced) = parse_undo(&chat.conversation.session, words)?;
     let (conversation, ground) = split_for_undo(chat);
     tell_text(take_back(conversation, &ground, messages, forced)?)
 }
 
 /// `/redo [--force]` takes the last undo back.
 pub(super) fn redo_messages(chat: &mut Chat, words: &str) -> CommandAnswer {
-    let (_, forced) = parse_undo(words, FORCE)?;
+    let (_, forced) = parse_undo(&chat.conversation.session, words)?;
     let (conversation, ground) = split_for_undo(chat);
     tell_text(bring_back(conversation, &ground, forced)?)
 }
