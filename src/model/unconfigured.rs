@@ -1,6 +1,7 @@
 //! The error for a user who has configured no model: it names the next step, depending on the keys that are set and
 //! the servers that answer on this machine.
 
+use super::catalogue::choose_small;
 use super::catalogue::providers::PROVIDERS;
 use super::local::{LocalServer, probe_local};
 use crate::model::{ModelError, ModelErrorKind};
@@ -37,7 +38,7 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
 pub fn advise_setup(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
     let by_key = PROVIDERS.iter().filter_map(|provider| {
         let key = provider.keys.iter().find(|key| keys_set.contains(key))?;
-        Some(format!("{key} is set: {}\n", face.write_command(&format!("{}/{}", provider.id, provider.usual?))))
+        Some(format!("{key} is set: {}\n", face.write_command(&format!("{}/{}", provider.id, choose_small(provider)?))))
     });
     let by_key: String = by_key.take(MOST_KEYS).collect();
     let local = match servers {
@@ -56,7 +57,7 @@ pub fn advise_setup(servers: &[LocalServer], keys_set: &[&str], face: Face) -> S
         }
     };
     format!(
-        "{by_key}For OpenAI: set OPENAI_API_KEY, or keep it with agent key set openai (AGENT_MODEL names another model than gpt-5-mini)\n\
+        "{by_key}For OpenAI: set OPENAI_API_KEY, or keep it with agent key set openai (AGENT_MODEL names another model)\n\
          For a server of your own: {local}\n\
          To try it without either: {}",
         face.write_command("demo")
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(
             lines[..2],
             [
-                "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5 \"Show me around\"",
+                "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-haiku-5-5 \"Show me around\"",
                 "GEMINI_API_KEY is set: agent run -m google/gemini-3.8-flash \"Show me around\"",
             ]
         );

@@ -32,7 +32,7 @@ fn spoken(base_url: &str, chosen: Option<&str>, model: &str) -> (String, &'stati
 fn the_table_of_providers_is_the_programs_own() {
     let mut table = String::from("| `-m` | key | wire | dialect | `base_url` |\n|---|---|---|---|---|\n");
     for provider in PROVIDERS {
-        let model = provider.usual.unwrap_or("ID");
+        let model = provider.small.first().unwrap_or(&"ID");
         let keys: Vec<String> = provider.keys.iter().map(|key| format!("`{key}`")).collect();
         let keys = if keys.is_empty() { "–".to_owned() } else { keys.join(" or ") };
         let (dialect, _) = spoken(provider.base_url, None, model);

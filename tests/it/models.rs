@@ -252,7 +252,7 @@ fn the_key_of_another_provider_is_enough() {
     let chosen = run().env("ANTHROPIC_API_KEY", "sk-ant-secret").env("ANTHROPIC_BASE_URL", &address);
     chosen.run().success().stdout_has("hello");
     let requests = anthropic.requests();
-    assert_eq!(requests[0].body["model"], "claude-sonnet-5-5", "the first of the two in the table of providers");
+    assert_eq!(requests[0].body["model"], "claude-haiku-5-5", "the first of the two in the table of providers");
     // Whoever names a server has chosen.
     run().server(&server).run().success();
     assert_eq!(server.requests().len(), 1);
@@ -263,6 +263,6 @@ fn where_another_model_is_named_a_key_of_another_provider_is_a_command_to_try() 
     let run =
         Run::new().args(["run", "task"]).env("ANTHROPIC_API_KEY", "sk-ant-secret").env("AGENT_MODEL", "gpt-5");
     let run = run.run().exits(4);
-    let command = "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5";
+    let command = "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-haiku-5-5";
     assert!(run.stderr.contains(command) && !run.shown().contains("ant-secret"), "{}", run.shown());
 }

@@ -2,6 +2,7 @@
 
 use crate::base::secrets::Secret;
 use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider, Wire};
+use crate::model::catalogue::choose_small;
 use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
 use crate::model::is_configured;
 
@@ -30,12 +31,12 @@ pub(super) fn chosen_model(
     Ok(model)
 }
 
-/// The model for a person who has configured none: the usual one of the first provider whose key is set.
+/// The model for a person who has configured none: the newest small one of the first provider whose key is set.
 fn take_by_key(own: &ModelConfig, env: &Env) -> Option<Result<ModelConfig, SetupError>> {
     let is_asked_for = own.name != DEFAULT_MODEL || env.get("AGENT_MODEL").is_some() || is_configured(own);
     let has_key = |provider: &&Known| provider.keys.iter().any(|variable| env.get(variable).is_some());
     let mut known = providers::PROVIDERS.iter().filter(|_| !is_asked_for).filter(has_key);
-    known.find_map(|provider| Some(at_provider(provider, provider.usual?, env)))
+    known.find_map(|provider| Some(at_provider(provider, choose_small(provider)?, env)))
 }
 
 /// The variable whose key chose the model, where nobody named one.
@@ -142,8 +143,8 @@ mod tests {
             taken.map(|model| model.expect("it has a key").name)
         };
         let keys = [("MISTRAL_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k"), ("HF_TOKEN", "k")];
-        assert_eq!(chosen(&own(), &keys).as_deref(), Some("anthropic/claude-sonnet-5-5"));
-        assert_eq!(chosen(&own(), &keys[2..]), None, "it has no usual model");
+        assert_eq!(chosen(&own(), &keys).as_deref(), Some("anthropic/claude-haiku-5-5"));
+        assert_eq!(chosen(&own(), &keys[2..]), None, "it has no list of small ones");
         assert_eq!(chosen(&own(), &[keys[1], ("AGENT_MODEL", "gpt-5")]), None);
         let api_key = Some(ApiKey::Given(Secret::new("k".to_owned())));
         for (own, why) in [

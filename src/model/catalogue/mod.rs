@@ -18,7 +18,7 @@ pub mod update;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use jiff::civil::Date;
+use jiff::{Zoned, civil::Date};
 
 use crate::files::regular::{self, Links};
 use providers::{PROVIDERS, Provider, ProviderRole};
@@ -132,6 +132,20 @@ impl ModelCatalogue {
     fn read(&self) -> &UserCatalogue {
         self.user.get_or_init(|| self.path.as_deref().map(read_catalogue).unwrap_or_default())
     }
+}
+
+/// The model of a provider for a person who has named none: the newest of its small ones that has not ended.
+pub fn choose_small(provider: &Provider) -> Option<&'static str> {
+    choose_small_on(provider, Zoned::now().date())
+}
+
+fn choose_small_on(provider: &Provider, today: Date) -> Option<&'static str> {
+    let has_ended = |id: &str| {
+        let ends = open_embedded().find(provider.id, id).and_then(|facts| facts.ends);
+        ends.is_some_and(|day| day <= today)
+    };
+    let mut small = provider.small.iter().copied();
+    small.find(|id| !has_ended(id)).or_else(|| provider.small.first().copied())
 }
 
 /// Reads the user's catalogue.

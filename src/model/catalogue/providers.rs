@@ -23,8 +23,8 @@ pub struct Provider {
     pub address: Option<&'static str>,
     /// The page on which a person allows a program of this machine a key of its own.
     pub login: Option<&'static str>,
-    /// A current model that does everyday work well, for users who have named none.
-    pub usual: Option<&'static str>,
+    /// Its small models (its usual one, where it has none), the newest first, for users who have named no model.
+    pub small: &'static [&'static str],
 }
 
 /// The role of a provider for its models.
@@ -43,12 +43,12 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         address: Some("OPENAI_BASE_URL"),
         ..define_maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses)
-            .usually("gpt-6-sol")
+            .with_small(&["gpt-6-luna", "gpt-5.4-mini"])
     },
     Provider {
         address: Some("ANTHROPIC_BASE_URL"),
         ..define_maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
-            .usually("claude-sonnet-5-5")
+            .with_small(&["claude-haiku-5-5", "claude-haiku-4-5"])
     },
     define_maker(
         "google",
@@ -57,17 +57,17 @@ pub const PROVIDERS: &[Provider] = &[
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         Gemini,
     )
-    .usually("gemini-3.8-flash"),
-    define_maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
+    .with_small(&["gemini-3.8-flash", "gemini-3.7-flash"]),
+    define_maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).with_small(&["grok-4.7"]),
     define_maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat)
-        .usually("deepseek-flash"),
+        .with_small(&["deepseek-flash"]),
     define_maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
-        .usually("kimi-k3.1-pro"),
-    define_maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).usually("glm-5.3"),
+        .with_small(&["kimi-k3.1-pro"]),
+    define_maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).with_small(&["glm-5.3-flash"]),
     define_maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat)
-        .usually("MiniMax-M3"),
+        .with_small(&["MiniMax-M3.1-Flash", "MiniMax-M3"]),
     define_maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
-        .usually("mistral-medium-2604"),
+        .with_small(&["mistral-small-2603"]),
     define_maker(
         "dashscope",
         "Alibaba DashScope",
@@ -75,26 +75,26 @@ pub const PROVIDERS: &[Provider] = &[
         &["DASHSCOPE_API_KEY"],
         Chat,
     )
-    .usually("qwen3.8-max"),
-    define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
+    .with_small(&["qwen3.8-flash"]),
+    define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).with_small(&["muse-ember-1.0"]),
     define_maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
-        .usually("mimo-v2.6-pro"),
+        .with_small(&["mimo-v2.6-flash"]),
     Provider {
         login: Some("https://openrouter.ai/auth"),
         ..define_gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
-            .usually("anthropic/claude-sonnet-5.5")
+            .with_small(&["anthropic/claude-haiku-5.5"])
     },
     define_gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"])
-        .usually("openai/gpt-oss-120b"),
+        .with_small(&["openai/gpt-oss-120b"]),
     define_gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"])
-        .usually("gpt-oss-120b"),
+        .with_small(&["gpt-oss-120b"]),
     Provider {
         hosts: &["api.together.xyz"],
         ..define_gateway("together", "Together AI", "https://api.together.ai/v1", &["TOGETHER_API_KEY"])
-            .usually("zai-org/GLM-5.3")
+            .with_small(&["zai-org/GLM-5.3-Flash"])
     },
     define_gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"])
-        .usually("accounts/fireworks/models/glm-5p3"),
+        .with_small(&["accounts/fireworks/models/glm-5p3-flash"]),
     define_gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
     define_gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
     Provider {
@@ -130,8 +130,8 @@ pub fn split_name(name: &str) -> Option<(&'static Provider, &str)> {
 }
 
 impl Provider {
-    const fn usually(self, model: &'static str) -> Self {
-        Self { usual: Some(model), ..self }
+    const fn with_small(self, small: &'static [&'static str]) -> Self {
+        Self { small, ..self }
     }
 
     fn is_at(&self, host: &str) -> bool {
@@ -178,7 +178,7 @@ const fn define_maker(
         kind: ProviderRole::Maker,
         address: None,
         login: None,
-        usual: None,
+        small: &[],
     }
 }
 

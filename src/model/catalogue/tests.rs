@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::providers::{PROVIDERS, ProviderRole};
+use super::providers::{PROVIDERS, Provider, ProviderRole};
 use super::table::{open_embedded, write_catalogue};
-use super::{FILE, ModelCatalogue, ModelFacts};
+use super::{FILE, ModelCatalogue, ModelFacts, choose_small_on, providers};
 use crate::config::{ModelConfig, Prices};
 use crate::model::effort::Effort;
 use crate::model::{Surroundings, gather_facts};
@@ -153,10 +153,28 @@ fn a_catalogue_that_is_old_or_broken_is_named_and_left_out() {
 }
 
 #[test]
-fn the_usual_model_of_a_provider_is_known_there_and_stays() {
+fn the_small_models_of_a_provider_are_known_there_and_the_newest_stays() {
+    let today = open_embedded().date;
     for provider in PROVIDERS {
-        let Some(id) = provider.usual else { continue };
-        let facts = open_embedded().find(provider.id, id).unwrap_or_else(|| panic!("{}: {id}", provider.id));
-        assert_eq!(facts.ends, None, "{}: {id}", provider.id);
+        for id in provider.small {
+            assert!(open_embedded().find(provider.id, id).is_some(), "{}: {id}", provider.id);
+        }
+        let chosen = choose_small_on(provider, today);
+        assert_eq!(chosen, provider.small.first().copied());
+        let ends = chosen.and_then(|id| open_embedded().find(provider.id, id)?.ends);
+        assert_eq!(ends, None, "{}: {chosen:?}", provider.id);
     }
+    let built_in = include_str!("../../../configs/models/default.yaml");
+    let openai = providers::by_id("openai").expect("it is known");
+    assert!(built_in.contains(&format!("default('{}')", openai.small[0])), "the built-in file names the same");
+}
+
+#[test]
+fn a_model_that_has_ended_gives_way_to_the_next() {
+    let day = |text: &str| text.parse().expect("a date");
+    let provider = Provider { small: &["gpt-5-mini", "gpt-6-luna"], ..PROVIDERS[0] };
+    assert_eq!(choose_small_on(&provider, day("2026-12-10")), Some("gpt-5-mini"));
+    assert_eq!(choose_small_on(&provider, day("2026-12-11")), Some("gpt-6-luna"));
+    let ended = Provider { small: &["gpt-5-mini"], ..PROVIDERS[0] };
+    assert_eq!(choose_small_on(&ended, day("2027-01-01")), Some("gpt-5-mini"), "the server says what became of it");
 }

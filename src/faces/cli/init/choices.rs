@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::base::secrets::Redactor;
 use crate::model::LocalServer;
+use crate::model::catalogue::choose_small;
 use crate::model::catalogue::providers::{PROVIDERS, Provider, ProviderRole};
 
 /// A server to choose from.
@@ -49,7 +50,7 @@ pub(super) fn list_choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Serv
             label: set.map_or_else(|| provider.name.to_owned(), |key| format!("{} ({key} is set)", provider.name)),
             base_url: Some(provider.base_url.to_owned()),
             key: set.or(provider.keys.first().copied()),
-            model: provider.usual.map(str::to_owned),
+            model: choose_small(provider).map(str::to_owned),
             provider: Some(provider),
         }
     });
