@@ -38,7 +38,10 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
 pub fn advise_setup(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
     let by_key = PROVIDERS.iter().filter_map(|provider| {
         let key = provider.keys.iter().find(|key| keys_set.contains(key))?;
-        Some(format!("{key} is set: {}\n", face.write_command(&format!("{}/{}", provider.id, choose_small(provider)?))))
+        Some(format!(
+            "{key} is set: {}\n",
+            face.write_command(&format!("{}/{}", provider.id, choose_small(provider)?))
+        ))
     });
     let by_key: String = by_key.take(MOST_KEYS).collect();
     let local = match servers {

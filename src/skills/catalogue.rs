@@ -17,7 +17,6 @@ use super::folder::{FilePage, FileWindow, Folder, LARGEST};
 use super::header::{DESCRIPTION_CHARS, NAME_CHARS, SkillHeader};
 use super::note::{self, SkillNote};
 use super::rendering::{self, RunVariables, SkillVariables};
-use super::standard;
 use super::unpack::unpack_skill;
 
 /// All skills that can be loaded, by name.
@@ -64,11 +63,6 @@ pub(super) enum SkillPlace {
 }
 
 impl Skill {
-    /// True if the name consists of the standard's letters, so that it is one plain word in every shell.
-    pub fn has_plain_name(&self) -> bool {
-        !self.name.starts_with('-') && self.name.chars().all(standard::is_letter_of_names)
-    }
-
     pub(super) fn new(
         name: String,
         description: String,

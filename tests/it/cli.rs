@@ -65,13 +65,6 @@ fn a_missing_workspace_or_file_is_named() {
 }
 
 #[test]
-fn completions_know_the_commands() {
-    for shell in ["bash", "zsh", "fish"] {
-        Run::new().args(["completions", shell]).run().success().stdout_has("max-turns");
-    }
-}
-
-#[test]
 fn the_manual_is_a_page_of_roff() {
     Run::new().arg("man").run().success().stdout_has(".TH").stdout_has("agent");
 }

@@ -1,12 +1,14 @@
-//! The completion scripts in real shells: what is completed is data, whatever it is called.
+//! Completion in shells: what is offered for a word, and that a name is data in real shells, whatever it is called.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::reply::Reply;
 use crate::run::{Place, Run};
+use crate::server::Server;
 use crate::skills::{skill, write};
 
 /// Names that a shell would run, expand or split, if it took them for syntax.
@@ -16,15 +18,23 @@ const HOSTILE: [&str; 5] = ["a$(touch x)b", "a`touch x`b", "a;touch x", "a*", "a
 const SHELLS: [(&str, &str); 3] = [
     (
         "bash",
-        "source ./script; COMP_WORDS=(agent run --skill a); COMP_CWORD=3; _agent_with_skills agent a --skill; \
+        "source ./script; COMP_WORDS=(agent run --skill a); COMP_CWORD=3; _clap_complete_agent agent a --skill; \
          printf '%s\\n' \"${COMPREPLY[@]}\"",
     ),
     (
         "zsh",
-        "compdef() { :; }; compadd() { print -rl -- \"${(@M)names:#a*}\"; }; source ./script; _agent_skill_names",
+        "compdef() { :; }; _describe() { print -rl -- \"${completions[@]}\"; }; source ./script; \
+         words=(agent run --skill a); CURRENT=4; _clap_dynamic_completer_agent",
     ),
     ("fish", "source ./script; complete -C 'agent run --skill a'"),
 ];
+
+/// What is offered for the last of these words, in the form that fish reads: a name and what it is, tab between.
+fn offered(run: Run, words: &[&str]) -> Vec<String> {
+    let run = run.env("AGENT_COMPLETE", "fish").arg("--").arg("agent").args(words.iter().copied());
+    let output = run.run().success();
+    output.stdout.lines().map(str::to_owned).collect()
+}
 
 /// The shell's completions; `None` if it is not installed.
 fn completed(place: &Arc<Place>, (shell, line): (&str, &str)) -> Option<Vec<String>> {
@@ -34,8 +44,7 @@ fn completed(place: &Arc<Place>, (shell, line): (&str, &str)) -> Option<Vec<Stri
     let mut command = Command::new(shell);
     command.args(["-c", line]).current_dir(place.workspace()).env("PATH", path).env("HOME", place.home());
     let output = command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME").output().ok()?;
-    let mut names: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    names.sort();
+    let names = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     assert!(!place.exists("x"), "{shell} ran what it completed: {names:?}");
     Some(names)
 }
@@ -47,7 +56,7 @@ fn bin(place: &Arc<Place>) -> PathBuf {
 }
 
 #[test]
-fn names_that_the_standard_does_not_know_are_not_completed() {
+fn real_shells_complete_a_name_and_leave_out_what_they_could_run() {
     for shell in SHELLS {
         let place = Place::new();
         symlink(env!("CARGO_BIN_EXE_agent"), bin(&place).join("agent")).expect("linked");
@@ -55,24 +64,55 @@ fn names_that_the_standard_does_not_know_are_not_completed() {
             write(&place.home(), &format!(".agents/skills/{name}/SKILL.md"), skill(name, "Body."));
         }
         if let Some(names) = completed(&place, shell) {
-            assert_eq!(names, ["a-brew"], "{}", shell.0);
+            assert_eq!(names.len(), 1, "{}: {names:?}", shell.0);
+            assert!(names[0].starts_with("a-brew"), "{}: {names:?}", shell.0);
         }
     }
 }
 
 #[test]
-fn a_script_takes_what_it_is_given_for_data() {
-    for shell in SHELLS {
-        let place = Place::new();
-        let agent = bin(&place).join("agent");
-        let lines: String = HOSTILE.iter().chain(&["a-brew"]).map(|name| format!("{name}\n")).collect();
-        fs::write(&agent, format!("#!/bin/sh\ncat <<'END'\n{lines}END\n")).expect("written");
-        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("set");
-        let Some(names) = completed(&place, shell) else { continue };
-        assert_eq!(names.len(), HOSTILE.len() + 1, "{}: {names:?}", shell.0);
-        if shell.0 == "bash" {
-            // It inserts a candidate as it is.
-            assert!(names.contains(&r"a\$\(touch\ x\)b".to_owned()), "{names:?}");
-        }
+fn an_option_completes_what_it_takes() {
+    let run = || {
+        let run =
+            Run::new().env("DEEPSEEK_API_KEY", "k").config("agents/critic.yaml", "description: finds faults\n");
+        run.config("models/fast.yaml", "provider: scripted\nscript: []\n")
+            .config("flows/ship.yaml", "steps:\n  - id: look\n    tool: list_dir\n")
+    };
+    for (words, expected) in [
+        (&["run", "-m", "fa"][..], "fast"),
+        (&["run", "--model=deepseek/deepseek-f"], "--model=deepseek/deepseek-flash"),
+        (&["-m", "fa"], "fast"),
+        (&["run", "--flow", "sh"], "ship"),
+        (&["chat", "-a", "cri"], "critic\tfinds faults"),
+        (&["run", "--approve", "ed"], "edits"),
+        (&["tool", "call", "grep", "--format", "det"], "detailed"),
+        (&["--set", "limits.max_tu"], "limits.max_turns="),
+        (&["config", "explain", "limits.max_tu"], "limits.max_turns="),
+        (&["tool", "show", "read_f"], "read_file"),
+        (&["prompt", "show", "syst"], "system"),
+        (&["login", "open"], "openrouter\tOpenRouter"),
+        (&["key", "set", "deep"], "deepseek\tDeepSeek"),
+    ] {
+        assert_eq!(offered(run(), words), [expected], "{words:?}");
     }
+    assert!(offered(run(), &["run", "-m", "claude"]).is_empty(), "the key of its provider is not set");
+}
+
+#[test]
+fn sessions_are_offered_with_their_titles_and_nothing_is_written_or_asked() {
+    let server = Server::always(Reply::text("done"));
+    let id = Run::task(&server, "Add\ta retry").run().success();
+    let before = id.place.kept();
+    let offers = offered(Run::at(&id.place).server(&server), &["run", "--session", ""]);
+    assert_eq!(offers.len(), 1, "{offers:?}");
+    assert!(offers[0].ends_with("Add a retry"), "{offers:?}");
+    assert_eq!(id.place.kept(), before);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_project_that_nobody_trusts_offers_nothing_and_nobody_is_asked() {
+    let run = || Run::new().file(".agent/agents/critic.yaml", "description: d\n");
+    assert!(offered(run(), &["run", "-a", "cri"]).is_empty());
+    assert_eq!(offered(run(), &["--trust", "run", "-a", "cri"]), ["critic\td"]);
 }

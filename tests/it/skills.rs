@@ -347,11 +347,3 @@ fn scripts_of_a_skill_run_like_any_command() {
         server.requests()[1].last_result()
     );
 }
-
-#[test]
-fn completion_scripts_ask_for_the_names() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = Run::new().args(["completions", shell]).run().success().stdout;
-        assert!(script.contains("agent skill list --names"), "{shell}");
-    }
-}

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
 use super::own::takes_arguments;
+use crate::agent::assembly;
 use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
+use crate::model::catalogue::providers;
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, Registry};
 use crate::screen::line::Offer;
@@ -78,18 +80,32 @@ fn complete_argument(completes: Completes, argument: &str, vocabulary: &Argument
             match argument.rsplit_once(' ') {
                 Some((name, _)) => levels.map(|level| format!("{name} {level}")).to_vec(),
                 None => {
-                    let names = config.into_iter().flat_map(|config| config.models.keys().cloned());
+                    let names = config.into_iter().flat_map(list_models);
                     names.chain(levels.map(str::to_owned)).collect()
                 }
             }
         }
         Completes::Agents => config.into_iter().flat_map(|config| config.agents.keys().cloned()).collect(),
-        Completes::Prompts => {
-            let names = config.and_then(|config| Registry::new(&config.prompt_dirs).names().ok());
-            names.into_iter().flatten().filter(|name| !name.starts_with(MODULES)).collect()
-        }
+        Completes::Prompts => config.into_iter().flat_map(list_prompts).collect(),
         Completes::Keys => config.into_iter().flat_map(Config::keys).map(|key| key + "=").collect(),
     }
+}
+
+/// The models that can be named: the configured ones, and those of each provider whose key is set.
+pub fn list_models(config: &Config) -> Vec<String> {
+    let listed = assembly::list_models(config, "").models.into_iter();
+    let has_key = |name: &str| {
+        let provider = providers::split_name(name).map(|(provider, _)| provider);
+        provider.is_some_and(|provider| provider.keys.iter().any(|key| config.env.get(key).is_some()))
+    };
+    let usable = listed.filter(|model| model.is_configured || has_key(&model.name));
+    usable.map(|model| model.name).collect()
+}
+
+/// The prompts that can be named: all but the modules that others include.
+pub fn list_prompts(config: &Config) -> Vec<String> {
+    let names = Registry::new(&config.prompt_dirs).names();
+    names.into_iter().flatten().filter(|name| !name.starts_with(MODULES)).collect()
 }
 
 /// Returns the start of the `@` word at the end of `typed`, if there is one.

@@ -39,7 +39,7 @@ use tokio::sync::mpsc;
 pub use at_hand::AtHand;
 pub use chat_session::{Chat, Opening};
 pub use commands::is_built_in;
-pub use complete::ArgumentNames;
+pub use complete::{ArgumentNames, list_models, list_prompts};
 pub use interrupts::{Interrupter, Interrupts, create_interrupts};
 pub use lines::{EditorSetup, MessageLines};
 pub use own::write_message;

@@ -1,7 +1,8 @@
 //! The definition of the command line, and the only place that uses clap. Help, completions and the manual page are
-//! generated from it; clap's types stay behind [`parse_cli`], [`write_completions`] and [`write_manual`].
+//! generated from it; clap's types stay behind [`parse_cli`], [`complete_words`] and [`write_manual`].
 
 mod colour;
+mod completed;
 mod map;
 mod prompt_test;
 mod quick;
@@ -27,6 +28,7 @@ use crate::screen::ink::Colour;
 
 pub use clap_complete::Shell;
 pub use colour::find_colour;
+pub use completed::{COMPLETE, OfferedValue, complete_words, write_completion_script};
 pub use map::{InputForm, MapArgs};
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use review::{ReviewArgs, ReviewFormat};
@@ -37,6 +39,7 @@ pub use subcommands::{
 };
 pub use turn::{RecordingArgs, TurnArgs};
 pub use usage::UsageError;
+pub use values::ArgumentValues;
 use values::{check_assignment, parse_agent};
 pub use var::{Var, VarValue};
 #[cfg(feature = "scale")]
@@ -73,7 +76,7 @@ pub struct GlobalArgs {
     #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub directory: Option<PathBuf>,
     /// Set a configuration key: limits.max_turns=5 (repeatable)
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = check_assignment, help_heading = GLOBAL)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = check_assignment, add = ArgumentValues::SettingKeys, help_heading = GLOBAL)]
     pub sets: Vec<String>,
     /// Use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
@@ -154,6 +157,7 @@ pub enum CliCommand {
     #[command(after_help = "Example:\n  agent login openrouter")]
     Login {
         /// The provider
+        #[arg(add = ArgumentValues::LoginProviders)]
         provider: String,
     },
     /// List and check models, or update their prices and windows
@@ -177,6 +181,7 @@ pub enum CliCommand {
     )]
     Stats {
         /// The session's id, or the start of it [default: the latest of this workspace]
+        #[arg(add = ArgumentValues::Sessions)]
         session: Option<String>,
         /// Compare the sessions of this workspace by the version of their system prompt
         #[arg(long, value_name = "prompt", value_parser = ["prompt"], hide_possible_values = true, conflicts_with = "session")]
@@ -337,13 +342,6 @@ fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {
     let mut args = args.to_vec();
     args.insert(args.len().min(1), command.into());
     args
-}
-
-/// Generates the completion script of a shell.
-pub fn write_completions(shell: Shell) -> Vec<u8> {
-    let mut out = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "agent", &mut out);
-    out
 }
 
 /// Generates the manual page in roff: one page for the program and all of its commands.

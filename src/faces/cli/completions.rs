@@ -1,60 +1,93 @@
-//! `agent completions SHELL` and `agent man`, generated from the same definitions as `--help`. The scripts ask for the
-//! names of skills when one is completed, and treat them as data: a folder can have any name.
+//! `agent completions SHELL`, and the names that its script asks for: what the configuration and the sessions here have.
+//! Nothing is asked of a person or a server, and nothing is written.
 
-use super::{CommandOutcome, args, print_text};
+use std::ffi::OsString;
+use std::io::Write;
 
-/// The command that prints the names of skills, one per line.
-const NAMES: &str = "agent skill list --names 2>/dev/null";
+use jiff::Timestamp;
+
+use crate::agent::assembly;
+use crate::base::text::make_visible;
+use crate::config::{Config, PluginLock, SubjectKind};
+use crate::faces::chat::{list_models, list_prompts};
+use crate::files::workspace::Workspace;
+use crate::model::catalogue::providers::{PROVIDERS, Provider, ProviderRole};
+use crate::skills::{RunVariables, SkillCatalogue};
+
+use super::args::{self, ArgumentValues, GlobalArgs, OfferedValue};
+use super::setup::CliSetup;
+use super::{CommandOutcome, Env, exit, print_text};
+
+/// The most sessions that are offered, the latest first.
+const MOST_SESSIONS: usize = 50;
 
 pub(super) fn print_completions(shell: args::Shell) -> CommandOutcome {
-    let script = String::from_utf8_lossy(&args::write_completions(shell)).into_owned();
-    print_text(match shell {
-        args::Shell::Bash => in_bash(&script),
-        args::Shell::Zsh => in_zsh(&script),
-        args::Shell::Fish => in_fish(&script),
-        _ => script,
-    })
+    print_text(args::write_completion_script(shell)?)
 }
 
-fn in_bash(script: &str) -> String {
-    let names = format!(
-        r#"_agent_with_skills() {{
-    local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" before=""
-    (( COMP_CWORD > 1 )) && before="${{COMP_WORDS[COMP_CWORD-2]}}"
-    if [[ "$prev" == --skill || "$before $prev" == "skill show" ]]; then
-        # A name is data: compgen -W would expand it, and an unquoted one would be run when the line is.
-        local name
-        COMPREPLY=()
-        while IFS= read -r name; do
-            [[ "$name" == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$name")")
-        done < <({NAMES})
-    else
-        _agent "$@"
-    fi
-}}
-
-"#
-    );
-    names + &script.replace("complete -F _agent ", "complete -F _agent_with_skills ")
+/// Answers a script. It gives its words after `--`; what is typed wrongly has no continuations.
+pub(super) fn answer_script(shell: &str, args: &[OsString]) -> CommandOutcome {
+    let words = args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
+    let answer = args::complete_words(shell, words, list_values)?;
+    std::io::stdout().write_all(&answer)?;
+    Ok(exit::DONE)
 }
 
-fn in_zsh(script: &str) -> String {
-    let names = format!(
-        "_agent_skill_names() {{\n    local -a names\n    names=(${{(f)\"$({NAMES})\"}})\n    compadd -a names\n}}\n"
-    );
-    let script = script.replace("SKILL:_default", "SKILL:_agent_skill_names");
-    let script = script.replace(":skill:_default", ":skill:_agent_skill_names");
-    match script.split_once('\n') {
-        Some((first, rest)) => format!("{first}\n\n{names}{rest}"),
-        None => script,
+fn list_values(global: &GlobalArgs, values: ArgumentValues) -> Vec<OfferedValue> {
+    let named = |name: &str, about: &str| OfferedValue { value: name.to_owned(), about: about.to_owned() };
+    let provider = |row: &Provider| named(row.id, row.name);
+    match values {
+        ArgumentValues::FileKinds => SubjectKind::ALL.iter().map(|kind| named(kind.name(), "")).collect(),
+        ArgumentValues::LoginProviders => {
+            PROVIDERS.iter().filter(|row| row.login.is_some()).map(provider).collect()
+        }
+        ArgumentValues::Providers => {
+            PROVIDERS.iter().filter(|row| row.kind != ProviderRole::Local).map(provider).collect()
+        }
+        _ => {
+            let setup = CliSetup { global: global.clone(), env: Env::capture().with_stored_keys() };
+            let Ok((workspace, config)) = setup.load_unasked() else { return Vec::new() };
+            list_configured(&workspace, &config, values)
+        }
     }
 }
 
-fn in_fish(script: &str) -> String {
-    let rule =
-        |condition: &str, what: &str| format!("complete -c agent -n \"{condition}\" {what} -a \"({NAMES})\"\n");
-    let using = "__fish_agent_using_subcommand";
-    script.to_owned()
-        + &rule(&format!("{using} chat; or {using} run"), "-l skill -x")
-        + &rule(&format!("{using} skill; and __fish_seen_subcommand_from show"), "-f")
+fn list_configured(workspace: &Workspace, config: &Config, values: ArgumentValues) -> Vec<OfferedValue> {
+    let named = |value: String| OfferedValue { value, about: String::new() };
+    let about = |value: &str, about: &str| OfferedValue {
+        value: value.to_owned(),
+        about: make_visible(about.lines().next().unwrap_or_default()).into_owned(),
+    };
+    match values {
+        ArgumentValues::Agents => {
+            config.agents.values().map(|agent| about(&agent.name, &agent.description)).collect()
+        }
+        ArgumentValues::Flows => config.flows.keys().cloned().map(named).collect(),
+        ArgumentValues::Models => list_models(config).into_iter().map(named).collect(),
+        ArgumentValues::Prompts => list_prompts(config).into_iter().map(named).collect(),
+        ArgumentValues::Servers => config.servers.keys().cloned().map(named).collect(),
+        ArgumentValues::SettingKeys => config.keys().into_iter().map(|key| named(key + "=")).collect(),
+        ArgumentValues::Tools => {
+            let built_in = crate::tools::NAMES.iter().map(|name| (*name).to_owned());
+            built_in.chain(config.tools.keys().cloned()).map(named).collect()
+        }
+        ArgumentValues::Plugins => {
+            let lock = PluginLock::open(&config.dirs.config).ok();
+            lock.into_iter().flat_map(|lock| lock.plugins.into_keys()).map(named).collect()
+        }
+        ArgumentValues::Skills => {
+            let skills = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, RunVariables::default());
+            skills.iter().map(|skill| about(&skill.name, &skill.description)).collect()
+        }
+        ArgumentValues::Sessions => {
+            let listed = assembly::open_store(config).list(Some(workspace.root()), Timestamp::now());
+            let listed = listed
+                .into_iter()
+                .flat_map(|listed| listed.sessions)
+                .filter(|session| session.parent.is_none())
+                .take(MOST_SESSIONS);
+            listed.map(|session| about(&session.id, &session.title)).collect()
+        }
+        ArgumentValues::FileKinds | ArgumentValues::LoginProviders | ArgumentValues::Providers => Vec::new(),
+    }
 }

@@ -70,6 +70,9 @@ pub fn main() -> ExitCode {
     sandbox::guard_templates();
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let env = Env::capture();
+    if let Some(shell) = env.get(args::COMPLETE) {
+        return ExitCode::from(completions::answer_script(shell, &args).unwrap_or_else(CommandFailure::report));
+    }
     let code = match args::parse_cli(&args, interactive) {
         Ok(cli) => dispatch_command(cli, env).unwrap_or_else(CommandFailure::report),
         Err(usage) => {

@@ -40,6 +40,16 @@ impl CliSetup {
         self.load_with(SettingFlags::default())
     }
 
+    /// The workspace and the merged configuration, without a question: what a person has not trusted is left out.
+    pub(super) fn load_unasked(&self) -> Result<(Workspace, Arc<Config>), CommandFailure> {
+        let workspace = self.workspace()?;
+        let mut options = self.sources(&workspace);
+        let store = TrustStore::open(&self.env.dirs().data);
+        options.trust |= options.brought.as_deref().is_some_and(|brought| store.trusts(brought));
+        let config = Arc::new(config::load_config(&options)?);
+        Ok((workspace, config))
+    }
+
     /// The workspace and the merged configuration, with the flags of a command above it.
     pub(super) fn load_with(&self, flags: SettingFlags) -> Result<(Workspace, Arc<Config>), CommandFailure> {
         let workspace = self.workspace()?;
@@ -50,7 +60,17 @@ impl CliSetup {
 
     /// Returns the sources of the configuration. Asks for trust first if the workspace has its own configuration.
     pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, CommandFailure> {
-        let mut options = LoadOptions {
+        let mut options = self.sources(workspace);
+        if !options.trust
+            && let Some(brought) = options.brought.as_deref().filter(|brought| brought.brings_anything())
+        {
+            options.trust = self.trusts(brought)?;
+        }
+        Ok(options)
+    }
+
+    fn sources<'a>(&'a self, workspace: &'a Workspace) -> LoadOptions<'a> {
+        LoadOptions {
             env: &self.env,
             workspace,
             config_dir: self.global.config.clone(),
@@ -59,13 +79,7 @@ impl CliSetup {
             brought: config::find_brought(&self.env, workspace, self.global.config.as_deref()),
             trust: self.global.trust,
             tools: &tools::NAMES,
-        };
-        if !options.trust
-            && let Some(brought) = options.brought.as_deref().filter(|brought| brought.brings_anything())
-        {
-            options.trust = self.trusts(brought)?;
         }
-        Ok(options)
     }
 
     /// True if the configuration of the workspace may be used, as a person decided before or answers now. With nobody

@@ -16,12 +16,8 @@ use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print
 
 pub(super) fn run_skill(setup: &CliSetup, command: SkillCommand) -> CommandOutcome {
     match command {
-        SkillCommand::List { names, agent, output } => {
+        SkillCommand::List { agent, output } => {
             let skills = find_skills(setup, agent)?;
-            if names {
-                let plain = skills.iter().filter(|skill| skill.has_plain_name());
-                return print_text(plain.map(|skill| skill.name.clone() + "\n").collect::<String>());
-            }
             skills.notes().iter().for_each(|note| warn_person(&text::make_visible(&note.to_string())));
             match output {
                 ReportFormat::Text => print_skills(&skills),

@@ -63,7 +63,8 @@ pub const PROVIDERS: &[Provider] = &[
         .with_small(&["deepseek-flash"]),
     define_maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
         .with_small(&["kimi-k3.1-pro"]),
-    define_maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).with_small(&["glm-5.3-flash"]),
+    define_maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat)
+        .with_small(&["glm-5.3-flash"]),
     define_maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat)
         .with_small(&["MiniMax-M3.1-Flash", "MiniMax-M3"]),
     define_maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
@@ -76,7 +77,8 @@ pub const PROVIDERS: &[Provider] = &[
         Chat,
     )
     .with_small(&["qwen3.8-flash"]),
-    define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).with_small(&["muse-ember-1.0"]),
+    define_maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses)
+        .with_small(&["muse-ember-1.0"]),
     define_maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
         .with_small(&["mimo-v2.6-flash"]),
     Provider {

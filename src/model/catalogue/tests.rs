@@ -176,5 +176,9 @@ fn a_model_that_has_ended_gives_way_to_the_next() {
     assert_eq!(choose_small_on(&provider, day("2026-12-10")), Some("gpt-5-mini"));
     assert_eq!(choose_small_on(&provider, day("2026-12-11")), Some("gpt-6-luna"));
     let ended = Provider { small: &["gpt-5-mini"], ..PROVIDERS[0] };
-    assert_eq!(choose_small_on(&ended, day("2027-01-01")), Some("gpt-5-mini"), "the server says what became of it");
+    assert_eq!(
+        choose_small_on(&ended, day("2027-01-01")),
+        Some("gpt-5-mini"),
+        "the server says what became of it"
+    );
 }

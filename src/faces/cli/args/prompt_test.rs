@@ -4,24 +4,24 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values::parse_approval;
+use super::values::{ArgumentValues, parse_approval};
 use crate::config::ApprovalMode;
 
 #[derive(Debug, Args)]
 pub struct PromptTestArgs {
     /// Prompts, NAME[@VERSION] [default: every prompt that has a tests.yaml]
     #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgumentValues::Prompts)]
     pub references: Vec<String>,
     /// Take the cases from this file: a tests.yaml, or a promptfoo configuration, whose prompts are tested if no NAME
     /// is given
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The model to ask (repeatable)
-    #[arg(short, long = "model", value_name = "MODEL")]
+    #[arg(short, long = "model", value_name = "MODEL", add = ArgumentValues::Models)]
     pub models: Vec<String>,
     /// The agent whose settings and tools are used
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
     pub agent: Option<String>,
     /// Run each case N times, whatever it says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -30,7 +30,7 @@ pub struct PromptTestArgs {
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
     /// Compare two versions on the same cases
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["references", "file"])]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], add = ArgumentValues::Prompts, conflicts_with_all = ["references", "file"])]
     pub compare: Vec<String>,
     /// The output format: text (tables), json, junit, html
     #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = TestFormat::Text, value_name = "FORMAT")]
@@ -51,7 +51,7 @@ pub struct PromptTestArgs {
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Which calls of a case run without asking: edits (the default), all, never
-    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_approval())]
     pub approve: Option<ApprovalMode>,
 }
 

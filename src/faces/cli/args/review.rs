@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::values::parse_dollars;
+use super::values::{ArgumentValues, parse_dollars};
 
 #[derive(Debug, Args)]
 #[command(
@@ -19,10 +19,10 @@ pub struct ReviewArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub max_findings: u16,
     /// The agent to use
-    #[arg(short, long, value_name = "NAME", default_value = "review")]
+    #[arg(short, long, value_name = "NAME", default_value = "review", add = ArgumentValues::Agents)]
     pub agent: String,
     /// The model to use, as for run
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Models)]
     pub model: Option<String>,
     /// The highest cost
     #[arg(long, value_name = "USD", value_parser = parse_dollars)]

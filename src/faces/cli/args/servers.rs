@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use super::ReportFormat;
 use super::subcommands::CallArgs;
-use super::values::{parse_approval, parse_header, parse_variable};
+use super::values::{ArgumentValues, parse_approval, parse_header, parse_variable};
 use crate::config::ApprovalMode;
 
 #[derive(Debug, Args)]
@@ -20,13 +20,13 @@ pub struct AcpArgs {
 #[derive(Debug, Args)]
 pub struct ServingArgs {
     /// The agent to use
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
     pub agent: Option<String>,
     /// The model to use
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Models)]
     pub model: Option<String>,
     /// Which calls run without asking: auto, ask, edits, all, never
-    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_approval())]
     pub approve: Option<ApprovalMode>,
 }
 
@@ -42,6 +42,7 @@ pub enum McpCommand {
     #[command(after_help = "Exit codes: 0 when all are up, 11 when one is not.")]
     Check {
         /// Only this server
+        #[arg(add = ArgumentValues::Servers)]
         name: Option<String>,
         /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
@@ -50,6 +51,7 @@ pub enum McpCommand {
     /// Start the servers, and list their tools by the names that the model calls
     Tools {
         /// Only this server
+        #[arg(add = ArgumentValues::Servers)]
         name: Option<String>,
     },
     /// Call a tool under the same policy as the model, and print what the model would read
@@ -62,11 +64,20 @@ pub enum McpCommand {
     )]
     Add(McpAddArgs),
     /// Log in to a server by OAuth, in a browser
-    Login { name: String },
+    Login {
+        #[arg(add = ArgumentValues::Servers)]
+        name: String,
+    },
     /// Forget the login of a server
-    Logout { name: String },
+    Logout {
+        #[arg(add = ArgumentValues::Servers)]
+        name: String,
+    },
     /// Remove a server from your configuration
-    Remove { name: String },
+    Remove {
+        #[arg(add = ArgumentValues::Servers)]
+        name: String,
+    },
     /// Serve the agent to another program on stdin and stdout: it runs tasks in this workspace
     #[cfg(feature = "mcp")]
     #[command(

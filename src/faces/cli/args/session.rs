@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::ReportFormat;
-use super::values::parse_one_of;
+use super::values::{ArgumentValues, parse_one_of};
 use crate::config::parse_duration;
 use crate::conversation::export::ExportForm;
 use crate::conversation::session::WordsBy;
@@ -28,6 +28,7 @@ pub enum SessionCommand {
     /// Print a session
     Show {
         /// The session's id, or the start of it
+        #[arg(add = ArgumentValues::Sessions)]
         id: String,
         /// Show what fills the context window, instead of the messages
         #[arg(long)]
@@ -39,6 +40,7 @@ pub enum SessionCommand {
     /// Compact a session, as /compact does
     Compact {
         /// The session's id, or the start of it
+        #[arg(add = ArgumentValues::Sessions)]
         id: String,
         /// The topic that the summary must keep
         #[arg(long, value_name = "TEXT", default_value = "")]
@@ -69,6 +71,7 @@ pub enum SessionCommand {
     Export {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Sessions)]
         id: Option<String>,
         /// The form: markdown, html (one page without scripts), json, openai (a line of messages), atif (a trajectory)
         #[arg(long, hide_possible_values = true, default_value = "markdown", value_name = "FORM", value_parser = parse_one_of::<ExportForm>(&["markdown", "html", "json", "openai", "atif"]))]
@@ -96,6 +99,7 @@ pub enum SessionCommand {
     )]
     Fork {
         /// The session's id, the start of it, or its title
+        #[arg(add = ArgumentValues::Sessions)]
         id: String,
         /// End the copy before this message, by the id that `session show` prints: m12
         #[arg(long, value_name = "MESSAGE")]
@@ -105,6 +109,7 @@ pub enum SessionCommand {
     #[command(after_help = "Example:\n  agent session rename 20261127 \"Retry logic\"")]
     Rename {
         /// The session's id, the start of it, or its title
+        #[arg(add = ArgumentValues::Sessions)]
         id: String,
         /// The title; an empty one takes it back
         title: String,
@@ -112,7 +117,7 @@ pub enum SessionCommand {
     /// Delete sessions, with those of their helpers
     Delete {
         /// The sessions' ids, or the starts of them
-        #[arg(required = true)]
+        #[arg(required = true, add = ArgumentValues::Sessions)]
         ids: Vec<String>,
     },
     /// Delete the sessions of this workspace that were not written for some time
@@ -142,6 +147,7 @@ pub enum SessionCommand {
     Undo {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Sessions)]
         id: Option<String>,
         /// Back to before this message, by the id that `session show` prints: m12
         #[arg(long, value_name = "MESSAGE")]
@@ -158,6 +164,7 @@ pub enum SessionCommand {
     Apply {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Sessions)]
         id: Option<String>,
         /// Only these files and directories [default: all]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
@@ -170,6 +177,7 @@ pub enum SessionCommand {
     Discard {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Sessions)]
         id: Option<String>,
     },
     /// Take the last undo back
@@ -180,6 +188,7 @@ pub enum SessionCommand {
     Redo {
         /// The session's id, or the start of it [default: this workspace's latest]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Sessions)]
         id: Option<String>,
         #[command(flatten)]
         part: UndoPart,

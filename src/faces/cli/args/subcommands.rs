@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::ReportFormat;
 use super::prompt_test::PromptTestArgs;
-use super::values::{parse_approval, parse_encoding, parse_format, parse_permission};
+use super::values::{ArgumentValues, parse_approval, parse_one_of};
 use super::var::{self, Var};
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::config::{ApprovalMode, Permission};
@@ -21,10 +21,13 @@ pub enum ConfigCommand {
     /// Report every mistake at once
     Check,
     /// Show which file and line, variable or flag set a key
-    Explain { key: String },
+    Explain {
+        #[arg(add = ArgumentValues::SettingKeys)]
+        key: String,
+    },
     /// Print the JSON Schema of a kind of file, for editors
     Schema {
-        #[arg(value_name = "KIND")]
+        #[arg(value_name = "KIND", add = ArgumentValues::FileKinds)]
         kind: String,
     },
 }
@@ -47,11 +50,13 @@ pub enum PluginCommand {
     Update {
         /// The plugins [default: all]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
+        #[arg(add = ArgumentValues::Plugins)]
         names: Vec<String>,
     },
     /// Remove a plugin; files that you changed stay
     Remove {
         /// Its name
+        #[arg(add = ArgumentValues::Plugins)]
         name: String,
     },
     /// Report what is not as it was installed; the exit code is 1 then
@@ -63,9 +68,13 @@ pub enum PromptCommand {
     /// List the prompts with their versions
     List,
     /// Print the source of a prompt
-    Show { reference: String },
+    Show {
+        #[arg(add = ArgumentValues::Prompts)]
+        reference: String,
+    },
     /// Print a prompt as the agent would render it here
     Render {
+        #[arg(add = ArgumentValues::Prompts)]
         reference: String,
         /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
         #[arg(long = "var", value_name = "K=V", value_parser = var::parse_var)]
@@ -84,16 +93,16 @@ pub enum PromptCommand {
     /// Compare two versions: their text, and the tokens of their parts
     #[command(after_help = "Example:\n  agent prompt diff system@1.0 system@2.0")]
     Diff {
-        #[arg(value_name = "A")]
+        #[arg(value_name = "A", add = ArgumentValues::Prompts)]
         old: String,
-        #[arg(value_name = "B")]
+        #[arg(value_name = "B", add = ArgumentValues::Prompts)]
         new: String,
     },
     /// Report errors and likely mistakes in prompts, and the tokens of their parts
     Check {
         /// NAME[@VERSION] [default: every version of every prompt]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = ArgumentValues::Prompts)]
         references: Vec<String>,
     },
     /// Release a version, once its tests pass
@@ -102,6 +111,7 @@ pub enum PromptCommand {
                             -m \"Shorter rules\"\n\nWrites release.yaml, release.lock and changelog.md beside the prompt."
     )]
     Promote {
+        #[arg(add = ArgumentValues::Prompts)]
         name: String,
         version: Version,
         /// Release it to this share of the sessions only; the production version stays
@@ -118,9 +128,15 @@ pub enum PromptCommand {
         force: bool,
     },
     /// Undo the last release: the canary, else the version in production
-    Rollback { name: String },
+    Rollback {
+        #[arg(add = ArgumentValues::Prompts)]
+        name: String,
+    },
     /// Mend its releases: labels of versions that are gone, files that cannot be read
-    Repair { name: String },
+    Repair {
+        #[arg(add = ArgumentValues::Prompts)]
+        name: String,
+    },
     /// Create a prompt, or the next version of one
     #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
     New { name: String },
@@ -130,11 +146,8 @@ pub enum PromptCommand {
 pub enum SkillCommand {
     /// List the skills: where each comes from, what it is for
     List {
-        /// Print only the names, one per line, without those that a shell could misread
-        #[arg(long, conflicts_with = "output")]
-        names: bool,
         /// The agent whose skills to list
-        #[arg(short, long, value_name = "NAME")]
+        #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
         agent: Option<String>,
         /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
@@ -142,10 +155,10 @@ pub enum SkillCommand {
     },
     /// Print a skill: its location, its requirements, its files and its instructions
     Show {
-        #[arg(value_name = "SKILL")]
+        #[arg(value_name = "SKILL", add = ArgumentValues::Skills)]
         skill: String,
         /// The agent whose skill to print
-        #[arg(short, long, value_name = "NAME")]
+        #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
         agent: Option<String>,
         /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
@@ -172,6 +185,7 @@ pub enum KeyAction {
     )]
     Set {
         /// The provider, as before the slash of -m: openai, anthropic, deepseek, …
+        #[arg(add = ArgumentValues::Providers)]
         provider: String,
     },
     /// List the providers whose key is set, and where
@@ -179,6 +193,7 @@ pub enum KeyAction {
     /// Remove the key of a provider
     Remove {
         /// The provider
+        #[arg(add = ArgumentValues::Providers)]
         provider: String,
     },
 }
@@ -203,6 +218,7 @@ pub enum ModelCommand {
     )]
     Check {
         /// The model, named as for -m [default: that of the default agent]
+        #[arg(add = ArgumentValues::Models)]
         name: Option<String>,
         /// Append each request and answer to this file as it went over the wire, without keys
         #[arg(long, value_name = "FILE")]
@@ -229,17 +245,18 @@ pub enum ToolCommand {
         /// Only these tools: names and globs; ! excludes
         names: Vec<String>,
         /// Only tools up to this permission: read, write, admin
-        #[arg(long, value_name = "LEVEL", value_parser = parse_permission)]
+        #[arg(long, value_name = "LEVEL", hide_possible_values = true, value_parser = parse_one_of::<Permission>(&["read", "write", "admin"]))]
         permission: Option<Permission>,
         /// The agent whose tools to list
-        #[arg(short, long, value_name = "NAME")]
+        #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
         agent: Option<String>,
     },
     /// Print the definition of a tool as the model sees it
     Show {
+        #[arg(add = ArgumentValues::Tools)]
         name: String,
         /// The agent whose tool to print
-        #[arg(short, long, value_name = "NAME")]
+        #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
         agent: Option<String>,
     },
     /// Call a tool under the same policy as the model, and print what the model would read
@@ -251,20 +268,21 @@ pub enum ToolCommand {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
+    #[arg(add = ArgumentValues::Tools)]
     pub name: String,
     /// The arguments: one JSON object
     #[arg(value_name = "JSON", default_value = "{}")]
     pub arguments: String,
     /// The parts of the result: concise, standard, detailed, raw
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = parse_one_of::<ResponseFormat>(&["concise", "standard", "detailed", "raw"]))]
     pub format: Option<ResponseFormat>,
     /// The notation: text, json, yaml, xml, compact
-    #[arg(long, value_name = "ENCODING", value_parser = parse_encoding)]
+    #[arg(long, value_name = "ENCODING", hide_possible_values = true, value_parser = parse_one_of::<Encoding>(&["text", "json", "yaml", "xml", "compact"]))]
     pub encoding: Option<Encoding>,
     /// Which calls run without asking: auto, ask, edits, all, never
-    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_approval())]
     pub approve: Option<ApprovalMode>,
     /// The agent whose tool to call
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
     pub agent: Option<String>,
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::config::{ApprovalMode, Mode, parse_duration};
 use crate::model::ToolRename;
 
-use super::values::{parse_approval, parse_dollars, parse_mode};
+use super::values::{ArgumentValues, parse_approval, parse_dollars, parse_mode};
 use super::var::{Var, parse_var};
 
 const LIMITS: &str = "Limits (chat: of each turn)";
@@ -19,29 +19,29 @@ const RECORDINGS: &str = "Recordings";
 #[derive(Debug, Clone, Default, Args)]
 pub struct TurnArgs {
     /// The agent to use
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Agents)]
     pub agent: Option<String>,
     /// A configured model, PROVIDER/ID (agent model list), or another id at the agent's own provider
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgumentValues::Models)]
     pub model: Option<String>,
     /// Attach a file; - is stdin (repeatable)
     #[arg(short, long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Load a skill at the start (repeatable)
-    #[arg(long = "skill", value_name = "SKILL")]
+    #[arg(long = "skill", value_name = "SKILL", add = ArgumentValues::Skills)]
     pub skills: Vec<String>,
     /// Give the prompts a value, {{ vars.K }}: K=TEXT, K=@FILE, K:=JSON (repeatable)
     #[arg(long = "var", value_name = "K=V", value_parser = parse_var)]
     pub vars: Vec<Var>,
     /// The prompt to use: the system prompt, and the messages that open the conversation
-    #[arg(long, value_name = "NAME[@VERSION]")]
+    #[arg(long, value_name = "NAME[@VERSION]", add = ArgumentValues::Prompts)]
     pub prompt: Option<String>,
     /// Which calls run without asking: ask (those that only read), edits (also changes in the workspace), all (almost
     /// all), never (those that only read; the rest is refused), auto (edits in a chat where it is safe, else ask)
-    #[arg(long, value_name = "MODE", value_parser = parse_approval)]
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_approval())]
     pub approve: Option<ApprovalMode>,
     /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgumentValues::Flows)]
     pub flow: Option<String>,
     /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
     #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = parse_mode())]
@@ -70,10 +70,10 @@ pub struct TurnArgs {
     #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = parse_dollars)]
     pub max_cost: Option<f64>,
     /// Continue this session: its id, the start of it, or its title
-    #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with = "continue_latest")]
+    #[arg(long, help_heading = SESSIONS, value_name = "ID", add = ArgumentValues::Sessions, conflicts_with = "continue_latest")]
     pub session: Option<String>,
     /// Go on with a copy of this session
-    #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with_all = ["session", "continue_latest"])]
+    #[arg(long, help_heading = SESSIONS, value_name = "ID", add = ArgumentValues::Sessions, conflicts_with_all = ["session", "continue_latest"])]
     pub fork: Option<String>,
     /// With --fork: end the copy before this message, by the id that `session show` prints: m12
     #[arg(long, help_heading = SESSIONS, value_name = "MESSAGE", requires = "fork")]

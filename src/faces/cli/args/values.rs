@@ -1,11 +1,30 @@
-//! Parsers of option values that are more than a word or a number: each returns the value, or says what is wrong with
-//! the text.
+//! Values of options: the names that completion offers, and parsers of what is more than a word or a number. Each returns
+//! the value, or says what is wrong with the text.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{ArgExt, PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
-use crate::base::output::{Encoding, ResponseFormat};
-use crate::config::{ApprovalMode, ForeignAgent, Mode, Permission};
+use crate::config::{ApprovalMode, ForeignAgent, Mode};
+
+/// The names that an argument takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentValues {
+    Agents,
+    FileKinds,
+    Flows,
+    LoginProviders,
+    Models,
+    Plugins,
+    Prompts,
+    Providers,
+    Servers,
+    Sessions,
+    SettingKeys,
+    Skills,
+    Tools,
+}
+
+impl ArgExt for ArgumentValues {}
 
 /// Checks only the form `KEY=VALUE`: loading the configuration checks the key.
 pub(super) fn check_assignment(text: &str) -> Result<String, String> {
@@ -27,9 +46,10 @@ pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.trim().to_owned()))
 }
 
-pub(super) fn parse_approval(text: &str) -> Result<ApprovalMode, String> {
-    ApprovalMode::find(text)
-        .ok_or_else(|| format!("one of {}", ApprovalMode::ALL.map(ApprovalMode::name).join(", ")))
+/// An approval mode by its name.
+pub(super) fn parse_approval() -> impl TypedValueParser<Value = ApprovalMode> {
+    PossibleValuesParser::new(ApprovalMode::ALL.map(ApprovalMode::name))
+        .try_map(|name| ApprovalMode::find(&name).ok_or("there is no such mode"))
 }
 
 /// A mode by its name; completion offers the names.
@@ -54,21 +74,4 @@ pub(super) fn parse_one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 
 pub(super) fn parse_dollars(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
-}
-
-pub(super) fn parse_permission(text: &str) -> Result<Permission, String> {
-    parse_word(text, "read, write, admin")
-}
-
-pub(super) fn parse_format(text: &str) -> Result<ResponseFormat, String> {
-    parse_word(text, "concise, standard, detailed, raw")
-}
-
-pub(super) fn parse_encoding(text: &str) -> Result<Encoding, String> {
-    parse_word(text, "text, json, yaml, xml, compact")
-}
-
-/// Parses a word as the configuration files spell it.
-fn parse_word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
-    serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
 }
