@@ -1,4 +1,5 @@
-//! Fingerprints: the SHA-256 of texts, whole and short, and a cheap hash for what only tells whether a text changed.
+//! Fingerprints: the SHA-256 of texts, whole and short, and a cheap hash for what only tells whether a text changed; and
+//! bytes written in letters that go anywhere, as hexadecimal digits or percent-encoded.
 
 use std::fmt::Write;
 
@@ -14,6 +15,18 @@ pub fn write_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
+    })
+}
+
+/// Encodes a text for an address: every byte but the unreserved characters of RFC 3986 and those of `kept`.
+pub fn percent_encode(text: &str, kept: &[u8]) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
     })
 }
 

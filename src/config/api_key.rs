@@ -19,7 +19,7 @@ pub enum ApiKey {
     Source(KeySource),
 }
 
-/// Where a key is to be had: exactly one of `env`, `file` and `command`.
+/// Where a key is to be had: exactly one of `env`, `file`, `command`, `aws` and `google`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeySource {
@@ -33,6 +33,13 @@ pub struct KeySource {
     /// after `refresh`, and once more when the server refuses the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// A profile of Amazon's own files, whose keys sign each request; `default` also stands for the environment, a role by
+    /// web identity and a container's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws: Option<String>,
+    /// A file of credentials of Google Cloud, absolute or from `~` on; `default`: the application default credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub google: Option<String>,
     /// The time after which the program is asked again; `null`: only when the server refuses the key.
     #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::DurationText>")]
@@ -47,14 +54,15 @@ impl ApiKey {
 
     /// The mistake in a source, if there is one.
     pub(super) fn find_mistake(&self) -> Option<&'static str> {
-        let Self::Source(KeySource { env, file, command, refresh }) = self else { return None };
-        let named = usize::from(env.is_some()) + usize::from(file.is_some()) + usize::from(command.is_some());
+        let Self::Source(KeySource { env, file, command, aws, google, refresh }) = self else { return None };
+        let named = [env.is_some(), file.is_some(), command.is_some(), aws.is_some(), google.is_some()];
+        let named = named.into_iter().filter(|is_named| *is_named).count();
         let program = command.as_ref().map(|command| command.first().is_none_or(|name| name.trim().is_empty()));
         match (named, program) {
             (1, Some(true)) => Some("the list `command` names no program"),
             (1, None) if refresh.is_some() => Some("`refresh` belongs to a `command`"),
             (1, _) => None,
-            _ => Some("a source of a key is one of `env`, `file` and `command`"),
+            _ => Some("a source of a key is one of `env`, `file`, `command`, `aws` and `google`"),
         }
     }
 

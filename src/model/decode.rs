@@ -2,7 +2,7 @@
 //! halves of surrogate pairs, limits.
 
 use super::assembly::{Assembly, Broken};
-use super::sse::SseDecoder;
+use super::event_stream::{EventFinder, Framing};
 use super::{bounds, surrogates};
 use crate::base::text;
 
@@ -28,9 +28,9 @@ pub trait Decode: Send {
         true
     }
 
-    /// True if the events are lines, each a JSON object.
-    fn reads_lines(&self) -> bool {
-        false
+    /// The way in which the server puts events into a body.
+    fn framing(&self) -> Framing {
+        Framing::ServerSent
     }
 }
 
@@ -65,8 +65,8 @@ impl ReplyReading {
     }
 
     /// Finds the events in the bytes of the stream.
-    pub fn find_events(&self) -> SseDecoder {
-        if self.decoder.reads_lines() { SseDecoder::by_lines() } else { SseDecoder::default() }
+    pub fn find_events(&self) -> EventFinder {
+        EventFinder::new(self.decoder.framing())
     }
 
     /// Takes one event of a stream.

@@ -141,32 +141,34 @@ fn remove_key(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
     row
 }
 
-/// True if an address (`host[:port]/path`) matches a pattern: a host, with `*.` before it for all its subdomains,
-/// optionally with a port and the beginning of a path.
+/// True if an address (`host[:port]/path`) matches a pattern: a host, optionally with a port and the beginning of a path.
+/// A `*` in the host stands for any part of it; one before the first dot for no part as well.
 fn is_at(address: &str, pattern: &str) -> bool {
-    let rest = match pattern.strip_prefix("*.") {
-        Some(suffix) => {
-            let host = address.split(['/', ':']).next().unwrap_or_default();
-            let Some(at) = address.find(suffix) else { return false };
-            let begins = at == 0 || address[..at].ends_with('.');
-            if at > host.len() || !begins {
-                return false;
-            }
-            &address[at + suffix.len()..]
-        }
-        None => match address.strip_prefix(pattern) {
-            Some(rest) => rest,
-            None => return false,
-        },
+    let is_whole = |rest: &str| rest.is_empty() || rest.starts_with(['/', ':']);
+    let Some((before, after)) = pattern.split_once('*') else {
+        return address.strip_prefix(pattern).is_some_and(is_whole);
     };
-    rest.is_empty() || rest.starts_with(['/', ':'])
+    let host = address.find(['/', ':']).unwrap_or(address.len());
+    let within = address.strip_prefix(before).and_then(|rest| {
+        let at = rest.find(after).filter(|at| before.len() + at <= host)?;
+        Some(&rest[at + after.len()..])
+    });
+    let bare = after.strip_prefix('.').and_then(|bare| address.strip_prefix(bare));
+    within.is_some_and(is_whole) || bare.filter(|_| before.is_empty()).is_some_and(is_whole)
 }
 
-/// True if a model's id matches a pattern, in which `*` stands for anything. A router's prefix up to the last `/` does
+/// The maker's name in an id, without what a router or a cloud puts before it: `anthropic/claude-opus-5`,
+/// `eu.anthropic.claude-opus-5-v1:0`.
+pub fn name_of_maker(id: &str) -> &str {
+    let name = id.rsplit('/').next().unwrap_or_default();
+    name.rsplit_once("anthropic.").map_or(name, |(_, name)| name)
+}
+
+/// True if a model's id matches a pattern, in which `*` stands for anything. What a router or a cloud puts before it does
 /// not count, unless the pattern has a `/` too.
 fn is_model(id: &str, pattern: &str) -> bool {
     let id = id.to_ascii_lowercase();
-    let id = if pattern.contains('/') { id.as_str() } else { id.rsplit('/').next().unwrap_or_default() };
+    let id = if pattern.contains('/') { id.as_str() } else { name_of_maker(&id) };
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = id.strip_prefix(first) else { return false };
@@ -247,6 +249,14 @@ mod tests {
             ("api.x.ai/v1", "grok-4.5", Some(Wire::Responses)),
             ("me.openai.azure.com/openai/v1", "my-deployment", Some(Wire::Responses)),
             ("me.openai.azure.com/openai/deployments/mine", "gpt-4.1", None),
+            ("bedrock-runtime.eu-west-1.amazonaws.com", "eu.anthropic.claude-opus-5-v1:0", Some(Wire::Anthropic)),
+            ("mine.eu-west-1.elb.amazonaws.com/v1", "claude-opus-5", None),
+            (
+                "europe-west1-aiplatform.googleapis.com/v1/projects/p",
+                "claude-opus-5@20260901",
+                Some(Wire::Anthropic),
+            ),
+            ("aiplatform.googleapis.com/v1/projects/p/endpoints/openapi", "google/gemini-3.8-flash", None),
             ("me.services.ai.azure.com/openai/v1", "DeepSeek-V4", Some(Wire::Chat)),
             ("openrouter.ai/api/v1", "openai/gpt-5.4", None),
         ] {

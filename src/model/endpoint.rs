@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 
-use super::dialect::Auth;
+use super::dialect::{Auth, Dialect};
 use super::errors::{self, Hints, StatedError};
 use super::key::ServerKey;
 use super::wire_log::{Exchange, WireLog};
@@ -57,7 +57,7 @@ impl Endpoint {
     /// Checks the configuration without connecting.
     pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
         let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
-        let key = ServerKey::new(config.api_key.as_ref(), around.late_secrets.clone());
+        let key = ServerKey::new(config.api_key.as_ref(), around);
         let key = key.map_err(|why| wrong("api_key", why))?;
         let base = base_of(config);
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
@@ -98,9 +98,9 @@ impl Endpoint {
     }
 
     /// The address of a request over a wire.
-    pub fn url(&self, wire: Wire, streaming: bool) -> Url {
+    pub fn url(&self, wire: Wire, dialect: &Dialect, streaming: bool) -> Url {
         let base = self.base.path().trim_end_matches('/');
-        let (path, query) = wires::choose_path(wire, base, &self.model, streaming);
+        let (path, query) = wires::choose_path(wire, dialect, base, &self.model, streaming);
         let mut url = self.base.clone();
         url.set_path(&path);
         let queries = [query.unwrap_or_default(), &self.query].into_iter().filter(|query| !query.is_empty());
@@ -164,19 +164,25 @@ impl Endpoint {
         self.key.ready().await.map_err(no_key)?;
         let key = self.key.current();
         match self.send_once(url, headers(), body.clone()).await {
-            Err(error) if error.status == Some(401) && self.key.renew(&key).await.map_err(no_key)? => {
+            Err(error) if self.is_refused(&error) && self.key.renew(&key).await.map_err(no_key)? => {
                 self.send_once(url, headers(), body).await
             }
             sent => sent,
         }
     }
 
+    /// True if the server refuses the key.
+    fn is_refused(&self, error: &ModelError) -> bool {
+        error.status == Some(401) || (error.status == Some(403) && self.key.signs())
+    }
+
     async fn send_once(
         &self,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<(Response, Exchange), ModelError> {
+        self.key.sign(url, &mut headers, &body);
         let mut exchange = Exchange::begin(self.log.as_ref(), url, &headers, &body);
         let sent =
             self.respond(url, headers, body).await.inspect_err(|error| exchange.record_failure(&error.message));

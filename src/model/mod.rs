@@ -35,6 +35,7 @@ mod extra;
 mod strict;
 mod functions;
 pub mod sse;
+pub mod event_stream;
 mod frame;
 mod lenient;
 mod stated;
@@ -61,6 +62,7 @@ mod learn;
 mod memory;
 mod changed_keys;
 mod wire_log;
+mod clouds;
 mod key;
 mod endpoint;
 mod reply;
@@ -83,7 +85,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::secrets::LateSecrets;
-use crate::config::{CacheLifetime, GuidanceProfile, ModelConfig, ModelProvider};
+use crate::config::{CacheLifetime, Env, GuidanceProfile, ModelConfig, ModelProvider};
 use crate::safety::net::Net;
 
 use embeddings::Embeddings;
@@ -145,9 +147,8 @@ pub struct Surroundings {
     pub tape: Option<Tape>,
     /// The known facts about models.
     pub catalogue: Arc<catalogue::ModelCatalogue>,
-    /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
-    /// model.
-    pub keys_set: Vec<&'static str>,
+    /// The variables in which the programs of clouds find their credentials.
+    pub env: Env,
     /// What servers refused before.
     pub memory: Arc<RefusalMemory>,
 }

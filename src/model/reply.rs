@@ -19,7 +19,8 @@ use super::assembly::Broken;
 use super::decode::ReplyReading;
 use super::endpoint::Endpoint;
 use super::errors::{self, Hints, StatedError};
-use super::sse::{SseDecoder, TooLong};
+use super::event_stream::EventFinder;
+use super::sse::TooLong;
 use super::wire_log::Exchange;
 use crate::base::tokens;
 use crate::config::{Timeouts, format_duration};
@@ -46,7 +47,7 @@ pub(super) type BodyStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> +
 pub(super) struct HttpReply {
     /// `None` once the body has ended.
     body: Option<BodyStream>,
-    decoder: SseDecoder,
+    finder: EventFinder,
     reading: ReplyReading,
     failure: Option<ModelError>,
     /// The bytes before the first event, which are the whole body if no event comes.
@@ -80,7 +81,7 @@ impl HttpReply {
             ReplyPatience { first_byte: asked + endpoint.timeouts.first_byte, ..ReplyPatience::default() };
         Self {
             body: Some(body),
-            decoder: reading.find_events(),
+            finder: reading.find_events(),
             reading,
             failure: None,
             unread: Vec::new(),
@@ -159,7 +160,7 @@ impl HttpReply {
         let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
         let before = reading.reply.measure_progress();
         let mut broken = None;
-        let fed = self.decoder.feed(bytes, |event| {
+        let fed = self.finder.feed(bytes, |event| {
             *saw_event = true;
             broken = reading.event(event.name, event.data).err();
             broken.is_none()
@@ -186,7 +187,7 @@ impl HttpReply {
     fn handle_end(&mut self) {
         let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
         let mut broken = None;
-        self.decoder.finish(|event| {
+        self.finder.finish(|event| {
             *saw_event = true;
             broken = reading.event(event.name, event.data).err();
             broken.is_none()

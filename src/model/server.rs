@@ -103,7 +103,7 @@ impl ModelServer {
         let asks = asks && settled.initialized();
         let inquiry = Mutex::new(if asks { Inquiry::BeforeFirst } else { Inquiry::Done });
         let found = Arc::default();
-        let keys_set = around.keys_set.clone();
+        let keys_set = providers::list_set_keys(&around.env);
         let endpoint = Arc::new(endpoint);
         let written = WrittenResults::default();
         Ok(Self { info, endpoint, net, first_plan, memory, state, written, found, inquiry, settled, keys_set })
@@ -216,7 +216,7 @@ impl ModelServer {
         let headers = || self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
         let asked = Instant::now();
-        let url = self.endpoint.url(plan.wire, plan.settings.streaming);
+        let url = self.endpoint.url(plan.wire, &plan.dialect, plan.settings.streaming);
         let sent = self.endpoint.send(&url, &headers, body.clone()).await;
         // Seven questions at once would delay the request itself.
         self.inquire();
@@ -244,6 +244,8 @@ pub(super) fn provider_name(config: &ModelConfig, wire: Wire) -> &'static str {
         Some("moonshotai") => "moonshot_ai",
         Some(id) => id,
         None if host == "openai" => "openai",
+        None if host.ends_with(".amazonaws.com") => "aws.bedrock",
+        None if host.ends_with("aiplatform.googleapis.com") => "gcp.vertex_ai",
         None => match wire {
             Wire::Chat | Wire::Responses => "openai",
             Wire::Anthropic => "anthropic",

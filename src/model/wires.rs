@@ -12,10 +12,17 @@ use crate::model::ToolDefinition;
 pub const REQUEST_PATHS: [&str; 4] = ["/chat/completions", "/responses", "/messages", "/api/chat"];
 
 /// The path of a request, and its query. `base` is the path of the base URL, without a slash at its end.
-pub fn choose_path(wire: Wire, base: &str, model: &str, streaming: bool) -> (String, Option<&'static str>) {
+pub fn choose_path(
+    wire: Wire,
+    dialect: &Dialect,
+    base: &str,
+    model: &str,
+    streaming: bool,
+) -> (String, Option<&'static str>) {
     let path = match wire {
         Wire::Chat => format!("{base}/chat/completions"),
         Wire::Responses => format!("{base}/responses"),
+        Wire::Anthropic if let Some(cloud) = dialect.anthropic.cloud => cloud.choose_path(base, model, streaming),
         // Messages are below a version, which few people write.
         Wire::Anthropic if base.ends_with("/v1") => format!("{base}/messages"),
         Wire::Anthropic => format!("{base}/v1/messages"),
@@ -121,11 +128,29 @@ mod tests {
             (Wire::Gemini, "/v1beta/openai", false, "/v1beta/models/m:generateContent"),
             (Wire::Gemini, "", false, "/v1beta/models/m:generateContent"),
         ] {
-            let (path, query) = choose_path(wire, base, "m", streams);
+            let (path, query) = choose_path(wire, &Dialect::default(), base, "m", streams);
             let whole = query.map_or(path.clone(), |query| format!("{path}?{query}"));
             assert_eq!(whole, address, "{} at `{base}`", wire.name());
         }
-        let (path, _) = choose_path(Wire::Gemini, "/v1beta", "tunedModels/mine", false);
+        for (cloud, base, model, address) in [
+            (
+                "bedrock",
+                "",
+                "eu.anthropic.claude-opus-5-v1:0",
+                "/model/eu.anthropic.claude-opus-5-v1%3A0/invoke-with-response-stream",
+            ),
+            (
+                "vertex",
+                "/v1/projects/p/locations/l",
+                "claude-opus-5@20260901",
+                "/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-5@20260901:streamRawPredict",
+            ),
+        ] {
+            let dialect =
+                serde_json::from_value(serde_json::json!({"anthropic": {"cloud": cloud}})).expect("a dialect");
+            assert_eq!(choose_path(Wire::Anthropic, &dialect, base, model, true).0, address);
+        }
+        let (path, _) = choose_path(Wire::Gemini, &Dialect::default(), "/v1beta", "tunedModels/mine", false);
         assert_eq!(path, "/v1beta/tunedModels/mine:generateContent");
     }
 }

@@ -107,8 +107,8 @@ fn a_source_that_gives_no_key_is_one_clear_error() {
         ("{ command: [] }", "the list `command` names no program"),
         ("{ command: [false] }", "`command`: expected text, found true or false"),
         ("{ cmd: x }", "unknown key `cmd`"),
-        ("{ env: A, file: b }", "one of `env`, `file` and `command`"),
-        ("{}", "one of `env`, `file` and `command`"),
+        ("{ env: A, file: b }", "one of `env`, `file`, `command`, `aws` and `google`"),
+        ("{}", "one of `env`, `file`, `command`, `aws` and `google`"),
         ("{ env: A, refresh: 5m }", "`refresh` belongs to a `command`"),
     ] {
         with_key(&server, key).run().exits(3).stderr_has(why);

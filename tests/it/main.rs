@@ -22,6 +22,7 @@ mod in_process;
 
 mod cli;
 mod completions;
+mod clouds;
 mod colours;
 mod first_steps;
 mod exit_codes;

@@ -41,7 +41,7 @@ use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, Prompt
 use crate::files::workspace::Workspace;
 use crate::files::{disk, ignored};
 use crate::model::ChatModel;
-use crate::model::catalogue::{ModelCatalogue, providers};
+use crate::model::catalogue::ModelCatalogue;
 use crate::model::{self, RefusalMemory, Surroundings, WireLog};
 use crate::prompt::{AnswerWays, Registry, Released};
 use crate::safety::Approver;
@@ -341,14 +341,9 @@ fn gather_model_surroundings(config: &Config, options: &RunOptions) -> Result<Su
         late_secrets: config.late_secrets.clone(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
-        keys_set: keys_set(config),
+        env: config.env.clone(),
         memory: Arc::new(RefusalMemory::open(&config.dirs.state)),
     })
-}
-
-/// The variables for provider keys that are set.
-fn keys_set(config: &Config) -> Vec<&'static str> {
-    providers::list_keys().filter(|variable| config.env.get(variable).is_some()).collect()
 }
 
 /// The network access of this configuration: its proxies, certificates and timeouts.

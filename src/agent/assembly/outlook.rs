@@ -6,7 +6,7 @@ use crate::model::{self, Face};
 use crate::safety::policy::ChosenApproval;
 
 use super::boundary::{self, is_on};
-use super::{RunOptions, SetupError, chosen_model, keys_set, open_net};
+use super::{RunOptions, SetupError, chosen_model, open_net};
 
 /// The model that would answer, and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
 /// that answer within 150 ms.
 pub async fn without_model(config: &Config, face: Face) -> String {
     let servers = model::probe_local(&open_net(config)).await;
-    model::advise_setup(&servers, &keys_set(config), face)
+    model::advise_setup(&servers, &providers::list_set_keys(&config.env), face)
 }
 
 #[cfg(test)]

@@ -13,9 +13,8 @@ use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as RustlsStream;
-use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, crypto};
 
 /// Makes connections with TLS, checked against the certificates of the system.
 #[derive(Clone)]
@@ -37,7 +36,7 @@ impl DatabaseTls {
     /// They cannot be read.
     pub fn new() -> io::Result<Self> {
         // A second time changes nothing.
-        let _ = ring::default_provider().install_default();
+        let _ = crypto::ring::default_provider().install_default();
         let config = ClientConfig::with_platform_verifier().map_err(io::Error::other)?;
         Ok(Self(Arc::new(config)))
     }

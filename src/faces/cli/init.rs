@@ -90,8 +90,7 @@ fn ask_for_server(
 ) -> Result<(Vec<ServerChoice>, usize), CommandFailure> {
     let net = Net::new(|name| setup.env.get(name));
     let local = build_runtime()?.block_on(probe_local(&net));
-    let keys_set: Vec<&str> = providers::list_keys().filter(|key| setup.env.get(key).is_some()).collect();
-    let choices = list_choices(&local, &keys_set);
+    let choices = list_choices(&local, &providers::list_set_keys(&setup.env));
     print_line(question)?;
     let labels = choices.iter().map(|choice| choice.label.as_str()).chain(last);
     let mut count = 0;

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
 use super::super::errors::StatedError;
+use super::super::event_stream::Framing;
 use super::super::lenient::read_json;
+use super::cloud::ClaudeCloud;
 use super::event::{Event, Message, Piece};
 use super::flags::AnthropicFlags;
 use super::stop::AnthropicStop;
@@ -17,6 +19,7 @@ use super::usage::Counts;
 
 /// The decoder of one reply.
 pub struct AnthropicDecoder {
+    framing: Framing,
     keeps_unsigned: bool,
     /// The server's id of the reply.
     id: Option<String>,
@@ -53,7 +56,9 @@ enum OpenBlockKind {
 impl AnthropicDecoder {
     pub fn new(flags: &AnthropicFlags) -> Self {
         let keeps_unsigned = flags.empty_signature_ok;
-        Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
+        let is_binary = flags.cloud == Some(ClaudeCloud::Bedrock);
+        let framing = if is_binary { Framing::Binary } else { Framing::ServerSent };
+        Self { framing, keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
     }
 
     /// Begins the reply. Proxies repeat the beginning, and start over if the server behind them failed.
@@ -206,6 +211,10 @@ impl AnthropicDecoder {
 }
 
 impl Decode for AnthropicDecoder {
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
         // A second reply behind the first one is none of ours.
         if reply.is_done() {

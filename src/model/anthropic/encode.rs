@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::super::asked::{OutgoingRequest, write_body};
+use super::cloud::ClaudeCloud;
 use super::flags::AnthropicFlags;
+use super::headers::list_betas;
 use super::messages::{Block, Mark, Message, write_messages};
 use super::thinking::{self, Asks};
 use super::tools::{AnthropicTool, allows_strict, write_tools};
@@ -35,16 +37,21 @@ pub fn encode_request(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Ve
         ("messages", Some(AnthropicField::Messages(write_messages(asked.turns, flags)))),
     ];
     let is_late = |key: &str, _: &Map<_, _>| VARYING.contains(&key);
-    write_body(asked, write_head(asked), large, write_tail(asked, flags), is_late)
+    write_body(asked, write_head(asked, flags), large, write_tail(asked, flags), is_late)
 }
 
 /// The fields that stay the same for a whole session.
-fn write_head(asked: &OutgoingRequest<'_>) -> Map<String, Value> {
-    let mut head = Map::new();
-    head.insert("model".to_owned(), asked.settings.model.as_str().into());
-    head.insert("max_tokens".to_owned(), thinking::most_tokens(asked.settings).into());
-    head.insert("stream".to_owned(), asked.settings.streaming.into());
-    head
+fn write_head(asked: &OutgoingRequest<'_>, flags: &AnthropicFlags) -> Map<String, Value> {
+    let is_bedrock = flags.cloud == Some(ClaudeCloud::Bedrock);
+    let betas = if is_bedrock { list_betas(asked, flags) } else { Vec::new() };
+    let fields = [
+        ("model", flags.cloud.is_none().then(|| asked.settings.model.as_str().into())),
+        ("anthropic_version", flags.cloud.map(|cloud| cloud.version().into())),
+        ("anthropic_beta", (!betas.is_empty()).then(|| betas.into())),
+        ("max_tokens", Some(thinking::most_tokens(asked.settings).into())),
+        ("stream", (!is_bedrock).then(|| asked.settings.streaming.into())),
+    ];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 /// The fields that may differ between requests.

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use super::cloud::ClaudeCloud;
 use crate::config::CacheLifetime;
 
 /// The behaviours of one server with one model.
@@ -10,6 +11,8 @@ use crate::config::CacheLifetime;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct AnthropicFlags {
+    /// The cloud that serves the model, if it is not the maker's own.
+    pub cloud: Option<ClaudeCloud>,
     pub thinking: Thinking,
     /// The text of thoughts comes only if it is asked for (`display: summarized`). For adaptive thinking only.
     pub thinking_display: bool,
@@ -45,6 +48,7 @@ pub struct AnthropicFlags {
 impl Default for AnthropicFlags {
     fn default() -> Self {
         Self {
+            cloud: None,
             thinking: Thinking::default(),
             thinking_display: false,
             effort_field: false,

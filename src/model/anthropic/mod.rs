@@ -1,5 +1,6 @@
 //! The wire of Anthropic's Messages API, which other servers speak too.
 
+mod cloud;
 mod decode;
 mod encode;
 mod event;

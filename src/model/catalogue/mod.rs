@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 
 use jiff::{Zoned, civil::Date};
 
+use super::dialect::name_of_maker;
 use crate::files::regular::{self, Links};
 use providers::{PROVIDERS, Provider, ProviderRole};
 use row::without_date;
@@ -63,7 +64,7 @@ impl ModelCatalogue {
         if provider.is_some_and(|provider| provider.kind == ProviderRole::Maker) {
             return None;
         }
-        let name = id.rsplit('/').next().unwrap_or(id);
+        let name = &plain_name(id);
         // Most private servers have models that no catalogue knows.
         let is_known =
             |id: &str| open_embedded().mentions(id) || self.user().is_some_and(|table| table.mentions(id));
@@ -132,6 +133,15 @@ impl ModelCatalogue {
     fn read(&self) -> &UserCatalogue {
         self.user.get_or_init(|| self.path.as_deref().map(read_catalogue).unwrap_or_default())
     }
+}
+
+/// The maker's name for a model in an id of a router or a cloud: `eu.anthropic.claude-opus-4-8-20260901-v1:0` and
+/// `claude-opus-4-8@20260901` end in what only the clouds write.
+fn plain_name(id: &str) -> String {
+    let name = name_of_maker(id);
+    let versioned = name.rsplit_once("-v").filter(|_| id.contains("anthropic."));
+    let is_version = |end: &str| end.chars().all(|c| c.is_ascii_digit() || c == ':');
+    versioned.filter(|(_, end)| is_version(end)).map_or(name, |(name, _)| name).replace('@', "-")
 }
 
 /// The model of a provider for a person who has named none: the newest of its small ones that has not ended.

@@ -2,6 +2,7 @@
 //!
 //! These rows come only with the program: no catalogue from outside names a host, an address or a variable.
 
+use crate::config::Env;
 use crate::config::Wire::{self, Anthropic, Chat, Gemini, Ollama, Responses};
 
 /// A provider of models.
@@ -117,6 +118,11 @@ pub fn by_id(id: &str) -> Option<&'static Provider> {
 /// The environment variables of all providers that may contain keys.
 pub fn list_keys() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
+}
+
+/// Those of the variables that are set.
+pub fn list_set_keys(env: &Env) -> Vec<&'static str> {
+    list_keys().filter(|variable| env.get(variable).is_some()).collect()
 }
 
 /// The provider behind a host, given without its port. `None` for a host of this machine: its address does not tell

@@ -89,6 +89,13 @@ fn an_id_is_matched_as_it_is_or_without_its_date_and_never_by_its_beginning() {
         // A model that others serve is the maker's, at an unknown price.
         ("gateway.example", "gpt-5-mini", Some(("gpt-5-mini", false))),
         ("gateway.example", "openai/gpt-5-mini-2025-08-07", Some(("gpt-5-mini", false))),
+        (
+            "bedrock-runtime.eu-west-1.amazonaws.com",
+            "eu.anthropic.claude-sonnet-5-5-20260901-v1:0",
+            Some(("claude-sonnet-5-5", false)),
+        ),
+        ("aiplatform.googleapis.com", "claude-sonnet-5-5@20260901", Some(("claude-sonnet-5-5", false))),
+        ("gateway.example", "x/kimi-v3", None),
         ("127.0.0.1", "team/claude-sonnet-5-5", Some(("claude-sonnet-5-5", false))),
         ("127.0.0.1", "llama3.1:8b", None),
         ("gateway.example", "my-model", None),

@@ -57,7 +57,8 @@ pub(super) const CLASSES: &[RefusalRow] = &[
         FailureClass::Model,
         &["model_not_found", "invalid_model"],
         "model not exist|no such model|unknown model|unknown_model|invalid model name|\
-            is not a valid model|model not found:|supported api model names are",
+            is not a valid model|model not found:|supported api model names are|\
+            provided model identifier is invalid|with on-demand throughput|reached the end of its life",
     ),
     RefusalRow {
         statuses: &[400, 403, 404],

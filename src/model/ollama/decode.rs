@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::assembly::{Assembly, Broken, PartKey};
 use super::super::decode::{Decode, Misread};
 use super::super::errors::StatedError;
+use super::super::event_stream::Framing;
 use super::super::lenient::{LenientCount, LenientText, read_json};
 use crate::conversation::message::{FinishReason, Usage};
 
@@ -132,7 +133,7 @@ impl Decode for OllamaDecoder {
         self.event(b"", body, reply).map(|()| reply.is_finished())
     }
 
-    fn reads_lines(&self) -> bool {
-        true
+    fn framing(&self) -> Framing {
+        Framing::Lines
     }
 }

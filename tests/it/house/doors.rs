@@ -40,6 +40,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("opentelemetry_otlp", &["src/screen/otlp/"]),
     ("opentelemetry_sdk", &["src/screen/otlp/"]),
     ("reqwest", &["src/safety/net.rs", "src/safety/net/", "src/model/", "src/tools/mcp/client.rs"]),
+    ("ring", &["src/model/clouds/"]),
     ("rmcp", &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/serve/"]),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
     // workers
