@@ -234,6 +234,7 @@ fn messages(item: &Item) -> Vec<Vec<&str>> {
 fn body(request: &ModelRequest<'_>) -> Vec<u8> {
     let origin = Origin { wire: "chat".to_owned(), host: String::new(), model: String::new() };
     let rules = HistoryRules {
+        documents: true,
         origin: &origin,
         ids: CallIds::default(),
         pictures: Pictures::Notes,

@@ -1,4 +1,4 @@
-//! Pictures for the model: recognised by their first bytes, stored as the text that a request contains.
+//! Pictures and PDFs for the model: recognised by their first bytes, stored as the text that a request contains.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -10,13 +10,26 @@ pub const TOKENS: u64 = 1500;
 /// The largest picture that servers accept, in bytes: some count the 5 MiB of its encoding, which is a third larger.
 pub const MOST_BYTES: u64 = 5 * 1024 * 1024 / 4 * 3;
 
-/// A picture, ready to be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The largest PDF that is sent, in bytes: the smallest limit of a server is 32 MB for a whole request.
+pub const MOST_DOCUMENT_BYTES: u64 = 10 * 1024 * 1024;
+
+const PDF: &str = "application/pdf";
+
+/// A picture or a PDF, ready to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// `image/png`
     pub mime: String,
     /// Base64.
     pub data: String,
+    /// The pages of a PDF, as far as they can be counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Image {
@@ -25,15 +38,31 @@ impl Image {
     /// # Errors
     /// The end of a sentence about it.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() as u64 > MOST_BYTES {
+        let is_document = recognise_kind(bytes) == Some(PDF);
+        if is_document && bytes.len() as u64 > MOST_DOCUMENT_BYTES {
+            return Err("is larger than 10 MiB: split it, or convert it to text".to_owned());
+        }
+        if !is_document && bytes.len() as u64 > MOST_BYTES {
             return Err("is larger than 3.75 MiB, the most that servers take: make it smaller".to_owned());
         }
-        Self::recognise(bytes).ok_or_else(|| "is not a PNG, JPEG, WebP or GIF picture".to_owned())
+        Self::recognise(bytes).ok_or_else(|| "is not a PNG, JPEG, WebP or GIF picture, and no PDF".to_owned())
     }
 
-    /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
+    /// Recognises PNG, JPEG, WebP, GIF and PDF, which models read; `None` for other bytes.
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
-        Some(Self { mime: recognise_kind(bytes)?.to_owned(), data: encode_base64(bytes) })
+        let mime = recognise_kind(bytes)?;
+        let pages = if mime == PDF { count_pages(bytes) } else { 0 };
+        Some(Self { mime: mime.to_owned(), data: encode_base64(bytes), pages })
+    }
+
+    /// True for a PDF.
+    pub fn is_document(&self) -> bool {
+        self.mime == PDF
+    }
+
+    /// The pictures that it counts as: a page of a PDF is read as text and as a picture.
+    pub fn count_pictures(&self) -> u64 {
+        (2 * self.pages).max(1)
     }
 
     /// `data:image/png;base64,…`
@@ -70,7 +99,21 @@ fn recognise_kind(bytes: &[u8]) -> Option<&'static str> {
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some(PDF),
         _ => None,
+    }
+}
+
+/// Counts the pages of a PDF by the objects of type `/Page`; where they are compressed, by the size of a usual page.
+fn count_pages(bytes: &[u8]) -> u64 {
+    const USUAL_PAGE: u64 = 50_000;
+    let pages = bytes.windows(7).filter(|window| {
+        let rest = window.strip_prefix(b"/Page");
+        rest.is_some_and(|rest| !rest[0].is_ascii_alphanumeric())
+    });
+    match pages.count() as u64 {
+        0 => (bytes.len() as u64).div_ceil(USUAL_PAGE),
+        count => count,
     }
 }
 
@@ -85,11 +128,22 @@ mod tests {
             (b"\xff\xd8\xff\xe0", Some("data:image/jpeg;base64,/9j/4A==")),
             (b"RIFF\0\0\0\0WEBP", Some("data:image/webp;base64,UklGRgAAAABXRUJQ")),
             (b"GIF89a", Some("data:image/gif;base64,R0lGODlh")),
+            (b"%PDF-1.7", Some("data:application/pdf;base64,JVBERi0xLjc=")),
             (b"RIFF\0\0\0\0WAVE", None),
             (b"<svg/>", None),
             (b"", None),
         ] {
             assert_eq!(Image::recognise(bytes).map(|image| image.url()).as_deref(), expected, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn the_pages_of_a_pdf_are_counted() {
+        let page = "1 0 obj << /Type /Page /Parent 2 0 R >> endobj ";
+        let pages = |text: String| Image::recognise(text.as_bytes()).expect("a PDF").pages;
+        assert_eq!(pages(format!("%PDF-1.4 << /Type /Pages /Count 3 >> {}", page.repeat(3))), 3);
+        assert_eq!(pages(format!("%PDF-1.7 {}", "x".repeat(120_000))), 3, "its objects are compressed");
+        let whole = [b"%PDF-1.4".as_slice(), &vec![0; 4 << 20]].concat();
+        assert!(Image::read(&whole).is_ok_and(|pdf| pdf.is_document() && pdf.count_pictures() > 1));
     }
 }

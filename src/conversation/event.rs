@@ -417,7 +417,8 @@ mod tests {
         let name = || full.then(text);
         let cost_usd = full.then_some(0.1);
         let usage = Usage { cache_write_tokens: u64::from(full), cost_about: full, ..Usage::default() };
-        let images = || if full { vec![Image { mime: text(), data: text() }] } else { Vec::new() };
+        let images =
+            || if full { vec![Image { mime: text(), data: text(), ..Image::default() }] } else { Vec::new() };
         let call = ToolCall { id: text(), name: text(), arguments: text() };
         let score = || Score { score: 5, reason: text() };
         let reflection = |decision| {

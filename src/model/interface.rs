@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::image::Image;
 use crate::config::{GuidanceProfile, Prices, RetryConfig};
 use crate::conversation::message::{CallStatus, FinishReason, Item, ReplyPart, ToolCall, Usage};
 
@@ -220,6 +221,8 @@ pub struct ModelInfo {
     pub calls_tools: bool,
     /// True if it sees pictures.
     pub sees: bool,
+    /// True if its server takes PDFs.
+    pub reads_documents: bool,
     /// The amount of guidance that it needs.
     pub profile: GuidanceProfile,
     pub retry: RetryConfig,
@@ -227,6 +230,13 @@ pub struct ModelInfo {
     pub scripted: bool,
     /// False if there is neither a key nor a server that needs none: a request then fails with advice.
     pub configured: bool,
+}
+
+impl ModelInfo {
+    /// True if the model can be shown this picture or PDF.
+    pub fn shows(&self, picture: &Image) -> bool {
+        if picture.is_document() { self.reads_documents } else { self.sees }
+    }
 }
 
 /// The source of the window's size.

@@ -17,7 +17,8 @@ pub(super) fn encode_neutral(
     request: &ModelRequest<'_>,
 ) -> Vec<u8> {
     let origin = Origin { wire: "script".to_owned(), host: String::new(), model: model.to_owned() };
-    let rules = HistoryRules { origin: &origin, ids: CallIds::Any, pictures, user_after_results: true };
+    let rules =
+        HistoryRules { origin: &origin, ids: CallIds::Any, pictures, documents: true, user_after_results: true };
     let settings = RequestSettings { model: model.to_owned(), extra: extra.clone(), ..RequestSettings::default() };
     let asked = OutgoingRequest {
         settings: &settings,

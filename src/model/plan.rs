@@ -150,6 +150,7 @@ impl RequestPlan {
             origin: &origin,
             ids: wires::choose_ids(self.wire, &self.dialect),
             pictures: if self.sees { wires::place_pictures(self.wire, &self.dialect) } else { Pictures::Notes },
+            documents: wires::takes_documents(self.wire, &self.dialect),
             user_after_results: wires::user_after_results(self.wire, &self.dialect),
         };
         let mut turns = history::write_turns(request, &rules);

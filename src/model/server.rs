@@ -82,6 +82,7 @@ impl ModelServer {
         let (plan, notices) = RequestPlan::new(config, &info.id, &endpoint.address(), known)?;
         info.configured = is_configured(config);
         info.sees = plan.sees;
+        info.reads_documents = plan.sees && wires::takes_documents(plan.wire, &plan.dialect);
         info.calls_tools = plan.tools;
         info.largest_output = plan.largest_output(info.largest_output);
         info.thinking_budget = plan.thinking_budget();

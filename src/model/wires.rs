@@ -67,6 +67,17 @@ pub fn place_pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     }
 }
 
+/// True if the server takes PDFs.
+pub fn takes_documents(wire: Wire, dialect: &Dialect) -> bool {
+    match wire {
+        Wire::Chat => dialect.chat.documents,
+        Wire::Responses => dialect.responses.documents,
+        Wire::Anthropic => dialect.anthropic.documents,
+        Wire::Ollama => false,
+        Wire::Gemini => true,
+    }
+}
+
 /// True if the user may speak right after results.
 pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
     wire != Wire::Chat || dialect.chat.user_after_results

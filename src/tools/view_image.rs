@@ -23,7 +23,7 @@ impl ViewImage {
     pub fn new() -> Self {
         Self(define_tool(
             "view_image",
-            "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 3.75 MB.",
+            "Shows you a picture: PNG, JPEG, WebP, GIF or PDF, at most 3.75 MB.",
             (Permission::Read, &[]),
             json!({ "path": { "type": "string" } }),
             &["path"],
@@ -87,6 +87,8 @@ mod tests {
         let output = call("p.gif").expect("it is a picture");
         assert_eq!(output.observation, "p.gif: image/gif, 9 B. The picture follows the results of this step.");
         assert_eq!(output.images[0].mime, "image/gif");
+        place.put("p.pdf", b"%PDF-1.4 ...");
+        assert_eq!(call("p.pdf").expect("it is a PDF").images[0].mime, "application/pdf");
         assert!(call("a.txt").expect_err("it is none").message.contains("is not a PNG"));
         assert!(call("big.gif").expect_err("it is too large").message.contains("make it smaller"));
     }

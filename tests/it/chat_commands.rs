@@ -323,8 +323,8 @@ fn a_picture_goes_along_with_the_next_message() {
     let output = chat(run, &["/image", "/image a.txt", "/image no.png", "/image \"a b.gif\"", "look", "and now?"]);
     output
         .stderr_has("error: name a picture")
-        .stderr_has("error: the picture a.txt is not a PNG, JPEG, WebP or GIF picture")
-        .stderr_has("error: the picture no.png does not exist")
+        .stderr_has("error: a.txt is not a PNG, JPEG, WebP or GIF picture")
+        .stderr_has("error: no.png does not exist")
         .stderr_has("Attached a b.gif (1 KiB). It goes with your next message.");
     let requests = server.requests();
     assert!(requests[0].raw.contains("data:image/gif;base64,R0lGODlh"), "{}", requests[0].raw);

@@ -23,6 +23,7 @@ mod in_process;
 mod cli;
 mod completions;
 mod clouds;
+mod documents;
 mod colours;
 mod first_steps;
 mod exit_codes;

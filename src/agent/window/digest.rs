@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn pictures_are_named_and_a_handle_of_its_own_reads_more() {
-        let image = Image { mime: "image/png".to_owned(), data: String::new() };
+        let image = Image { mime: "image/png".to_owned(), data: String::new(), ..Image::default() };
         let mut answer = answer(CallStatus::Ok, "seen");
         answer.images = vec![image.clone()];
         assert!(digest(&answer).contains(" 1 line, 1 picture; "), "{}", digest(&answer));

@@ -1,6 +1,6 @@
 //! One part of a request, measured: the tool definitions, the system prompt, or an item of the conversation.
 
-use crate::base::image;
+use crate::base::image::{self, Image};
 use crate::base::tokens::TokenMix;
 use crate::conversation::message::{Item, Step};
 use crate::conversation::session::ItemId;
@@ -50,7 +50,8 @@ impl MeasuredEntry {
     }
 
     pub fn of_item(id: ItemId, item: &Item) -> Self {
-        let entry = Self::of_messages(item.texts(), measure_frame(item), item.images().count() as u64);
+        let entry =
+            Self::of_messages(item.texts(), measure_frame(item), item.images().map(Image::count_pictures).sum());
         Self { id, answers: count_answers(item), ..entry }
     }
 

@@ -60,7 +60,7 @@ pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: Vec<u8>) -> 
         return Ok(());
     }
     if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
-        return Err(format!("{name} is binary. Attach text or a picture, or name its path in the task."));
+        return Err(format!("{name} is binary. Attach text, a picture or a PDF, or name its path in the task."));
     }
     let content =
         String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
@@ -73,10 +73,12 @@ pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: Vec<u8>) -> 
 /// # Errors
 /// A usage error.
 pub(super) fn check_pictures(attached: &Attachments, model: &ModelInfo) -> Result<(), CommandFailure> {
-    if attached.pictures.is_empty() || model.sees {
-        return Ok(());
-    }
-    Err(CommandFailure::usage(format!("{} sees no pictures; -m names another model", model.id)))
+    let what = match attached.pictures.iter().find(|picture| !model.shows(picture)) {
+        None => return Ok(()),
+        Some(picture) if picture.is_document() => "takes no PDFs at its server; pdftotext makes text of one, and",
+        Some(_) => "sees no pictures;",
+    };
+    Err(CommandFailure::usage(format!("{} {what} -m names another model", model.id)))
 }
 
 /// Reads a file, or a pipe or a device, which does not report its size.

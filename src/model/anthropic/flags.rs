@@ -11,6 +11,8 @@ use crate::config::CacheLifetime;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct AnthropicFlags {
+    /// PDFs may be sent.
+    pub documents: bool,
     /// The cloud that serves the model, if it is not the maker's own.
     pub cloud: Option<ClaudeCloud>,
     pub thinking: Thinking,
@@ -48,6 +50,7 @@ pub struct AnthropicFlags {
 impl Default for AnthropicFlags {
     fn default() -> Self {
         Self {
+            documents: false,
             cloud: None,
             thinking: Thinking::default(),
             thinking_display: false,

@@ -45,6 +45,11 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },
+    Document {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<Mark>,
+    },
     ToolUse {
         id: &'a str,
         name: &'a str,
@@ -127,6 +132,7 @@ fn set_marks(all: &mut [Message<'_>], mark: Mark) {
             Some(
                 Block::Text { cache_control, .. }
                 | Block::Image { cache_control, .. }
+                | Block::Document { cache_control, .. }
                 | Block::ToolResult { cache_control, .. },
             ) => *cache_control = Some(mark),
             Some(Block::ToolUse { .. } | Block::Kept(_)) | None => {}
@@ -215,7 +221,12 @@ impl<'a> Block<'a> {
 
     fn picture(picture: &'a Image) -> Self {
         let source = Source::Base64 { media_type: &picture.mime, data: &picture.data };
-        Self::Image { source, cache_control: None }
+        let cache_control = None;
+        if picture.is_document() {
+            Self::Document { source, cache_control }
+        } else {
+            Self::Image { source, cache_control }
+        }
     }
 
     /// True if it is a thought of the model.

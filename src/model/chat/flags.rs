@@ -11,6 +11,8 @@ use crate::config::CacheLifetime;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct ChatFlags {
+    /// PDFs may be sent.
+    pub documents: bool,
     /// Usage comes only when it is asked for (`stream_options`).
     pub stream_options: bool,
     pub output_field: OutputField,
@@ -54,6 +56,7 @@ pub struct ChatFlags {
 impl Default for ChatFlags {
     fn default() -> Self {
         Self {
+            documents: false,
             stream_options: true,
             output_field: OutputField::default(),
             parallel_field: false,

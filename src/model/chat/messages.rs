@@ -183,6 +183,10 @@ fn write_user<'a>(parts: &'a [UserPart<'a>]) -> ChatContent<'a> {
                 .iter()
                 .map(|part| match part {
                     UserPart::Text(text) => ContentPart::text(&**text),
+                    UserPart::Picture(picture) if picture.is_document() => {
+                        let file = json!({"filename": "document.pdf", "file_data": picture.url()});
+                        ContentPart::Other(json!({"type": "file", "file": file}))
+                    }
                     UserPart::Picture(picture) => {
                         ContentPart::Other(json!({"type": "image_url", "image_url": {"url": picture.url()}}))
                     }

@@ -10,6 +10,8 @@ use super::super::history::Pictures;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct ResponsesFlags {
+    /// PDFs may be sent.
+    pub documents: bool,
     pub system_in: SystemIn,
     /// Reasoning is asked for in encrypted form (`include`), so that it can be sent back.
     pub encrypted_include: bool,
@@ -38,6 +40,7 @@ pub struct ResponsesFlags {
 impl Default for ResponsesFlags {
     fn default() -> Self {
         Self {
+            documents: false,
             system_in: SystemIn::default(),
             encrypted_include: true,
             summary: false,

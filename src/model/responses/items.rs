@@ -68,6 +68,10 @@ pub(super) enum ItemPart<'a> {
         detail: &'static str,
         image_url: String,
     },
+    InputFile {
+        filename: &'static str,
+        file_data: String,
+    },
 }
 
 /// All items of a request. `system` is the role and the text of the first, if the system prompt is one.
@@ -146,6 +150,9 @@ fn read_field<'a>(opaque: Option<&'a Value>, name: &str) -> Option<&'a str> {
 
 impl ItemPart<'_> {
     fn picture(picture: &Image) -> Self {
+        if picture.is_document() {
+            return Self::InputFile { filename: "document.pdf", file_data: picture.url() };
+        }
         Self::InputImage { detail: "auto", image_url: picture.url() }
     }
 }

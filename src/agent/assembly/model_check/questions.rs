@@ -56,7 +56,7 @@ pub fn picture_shown(parts: Option<Vec<ReplyPart>>) -> Vec<Item> {
     let mut step =
         Step { parts: parts.unwrap_or_else(made_up), finish_reason: FinishReason::ToolCalls, ..Step::default() };
     for call in step.calls_mut() {
-        let images = vec![Image { mime: "image/png".to_owned(), data: RED.to_owned() }];
+        let images = vec![Image { mime: "image/png".to_owned(), data: RED.to_owned(), ..Image::default() }];
         call.answer = Some(CallAnswer { images, ..CallAnswer::of_text("picture.png:", CallStatus::Ok) });
     }
     let mut items = ask_picture();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CommandAnswer, SlashOutcome, tell_text};
-use crate::base::image::{Image, MOST_BYTES};
+use crate::base::image::{Image, MOST_DOCUMENT_BYTES};
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
 use crate::files::regular::{Links, read_bytes};
@@ -23,21 +23,24 @@ pub(super) fn open_editor(_: &mut Chat, _: &str) -> CommandAnswer {
 pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
     let path = unquote_path(path);
     if path.is_empty() {
-        return Err("name a picture: PNG, JPEG, WebP or GIF".into());
+        return Err("name a picture (PNG, JPEG, WebP or GIF) or a PDF".into());
     }
     let info = chat.services.agent.model.info();
     if !info.sees {
         return Err(format!("{} sees no pictures; /model uses another model", info.id).into());
     }
     let shown = text::one_line(&path, 80);
-    let wrong = |why: &str| format!("the picture {shown} {why}");
+    let wrong = |why: &str| format!("{shown} {why}");
     let file = match path.strip_prefix("~/") {
         Some(rest) => chat.config.dirs.home.join(rest),
         None => chat.workspace.root().join(&path),
     };
-    let bytes = read_bytes(&file, Links::Follow, MOST_BYTES).map_err(|why| wrong(&why))?;
+    let bytes = read_bytes(&file, Links::Follow, MOST_DOCUMENT_BYTES).map_err(|why| wrong(&why))?;
     let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
     let image = Image::read(&bytes).map_err(|why| wrong(&why))?;
+    if !info.shows(&image) {
+        return Err(format!("{} takes no PDFs at its server; /model uses another model", info.id).into());
+    }
     chat.attached.pictures.push(image);
     let count = match chat.attached.pictures.len() {
         1 => "It goes".to_owned(),

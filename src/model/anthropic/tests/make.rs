@@ -54,6 +54,7 @@ impl Make {
     pub fn asked<T>(&self, take: impl FnOnce(&OutgoingRequest<'_>) -> T) -> T {
         let origin = origin();
         let rules = HistoryRules {
+            documents: true,
             origin: &origin,
             ids: CallIds::Word64,
             pictures: Pictures::InResults,
@@ -127,7 +128,7 @@ pub fn failed(content: &str) -> CallAnswer {
 }
 
 pub fn with_picture(answer: CallAnswer) -> CallAnswer {
-    let image = Image { mime: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let image = Image { mime: "image/png".to_owned(), data: "AAAA".to_owned(), ..Image::default() };
     CallAnswer { images: vec![image], ..answer }
 }
 

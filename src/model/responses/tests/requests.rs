@@ -80,7 +80,7 @@ fn result(pictures: &[Image]) -> WireTurn<'_> {
 fn reasoning_goes_back_before_its_call_and_pictures_in_the_output() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"});
     let (said, called) = (json!({"id": "msg_a", "phase": "commentary"}), json!({"id": "fc_1"}));
-    let pictures = [Image { mime: "image/png".to_owned(), data: "iVBO".to_owned() }];
+    let pictures = [Image { mime: "image/png".to_owned(), data: "iVBO".to_owned(), ..Image::default() }];
     let reply = WireTurn::Model(vec![
         ModelPart::Reasoning { text: "Hm.", opaque: &reasoning },
         text("I look.", Some(&said)),
@@ -155,7 +155,7 @@ fn the_break_between_two_messages_of_a_reply_is_not_sent() {
 
 #[test]
 fn pictures_of_the_user_stand_among_the_words() {
-    let picture = Image { mime: "image/jpeg".to_owned(), data: "/9j/".to_owned() };
+    let picture = Image { mime: "image/jpeg".to_owned(), data: "/9j/".to_owned(), ..Image::default() };
     let turns = [WireTurn::User(vec![UserPart::Text("This:".into()), UserPart::Picture(&picture)])];
     let settings = settings();
     let sent = body(&asked(&settings, &turns, &[]), &ResponsesFlags::default());
