@@ -87,7 +87,7 @@ pub use mcp::{McpPermission, McpSandbox, McpServerConfig, McpWalls};
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,
-    ScriptCondition, ScriptError, ScriptReply, Timeouts,
+    ScriptCondition, ScriptError, ScriptReply, ServerTool, Timeouts,
 };
 pub use options::{LoadOptions, find_brought};
 pub use own_commands::{OwnCommand, OwnCommands};

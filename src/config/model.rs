@@ -42,6 +42,9 @@ pub struct ModelConfig {
     /// How long the provider's cache keeps a prompt, where a request can say so (Anthropic's models); `null` leaves it
     /// to the provider.
     pub cache: Option<CacheLifetime>,
+    /// The provider's own tools that the model may use, and that run there: `web_search`.
+    #[serde(default)]
+    pub server_tools: Vec<ServerTool>,
     /// Merged into each request.
     #[serde(default)]
     pub extra_body: Map<String, Value>,
@@ -66,6 +69,13 @@ impl ModelConfig {
     pub fn of_server(name: String, base_url: String, id: String) -> Self {
         Self { name, base_url: Some(base_url), model: Some(id), ..Self::default() }
     }
+}
+
+/// A tool that the provider runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerTool {
+    WebSearch,
 }
 
 /// The time for which a cache keeps a prompt after its last use.

@@ -46,6 +46,8 @@ pub struct RequestSettings {
     pub effort: Option<Effort>,
     /// True if several calls may come at once.
     pub parallel_calls: bool,
+    /// The definitions of the provider's own tools, which stand behind ours.
+    pub server_tools: Vec<Value>,
     /// True if tools are declared strict when their schemas allow it.
     pub strict_tools: bool,
     /// The fields that the model file adds or replaces (RFC 7396).
@@ -103,7 +105,10 @@ pub fn write_body<T: Serialize>(
             body.serialize_entry(key, value)?;
         }
         for (key, value) in large {
-            if let Some(value) = value.filter(|_| !early.contains_key(key)) {
+            let Some(value) = value.filter(|_| !early.contains_key(key)) else { continue };
+            if key == "tools" && !asked.settings.server_tools.is_empty() {
+                body.serialize_entry(key, &add_tools(&value, &asked.settings.server_tools)?)?;
+            } else {
                 body.serialize_entry(key, &value)?;
             }
         }
@@ -114,6 +119,15 @@ pub fn write_body<T: Serialize>(
     };
     write().expect("a body has only string keys, and a vector takes every byte");
     bytes
+}
+
+/// Our tools, and those of the provider.
+fn add_tools(own: &impl Serialize, server: &[Value]) -> serde_json::Result<Value> {
+    let mut tools = serde_json::to_value(own)?;
+    if let Value::Array(tools) = &mut tools {
+        tools.extend_from_slice(server);
+    }
+    Ok(tools)
 }
 
 /// Estimates the bytes of a request, so that its buffer need not grow.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::bounds::{self, LONGEST_NAME, MOST_BYTES, MOST_CALLS};
 use super::errors::StatedError;
-use crate::base::text::take_head;
+use crate::base::text::{one_line, take_head};
 use crate::base::tokens;
 use crate::conversation::message::{Call, FinishReason, Opaque, Origin, ReplyPart, ToolCall, Usage};
 use crate::model::{Delta, ReplyEnd};
@@ -222,6 +222,20 @@ impl Assembly {
         self.deltas.push_back(Delta::Notice(words));
     }
 
+    /// Tells that the provider searched the web for this, or found these pages.
+    pub fn searched(&mut self, query: &str, found: &[String]) {
+        const MOST_PAGES: usize = 5;
+        const COLUMNS: usize = 300;
+        let pages = found.iter().take(MOST_PAGES).cloned().collect::<Vec<_>>().join(", ");
+        let more = found.len().saturating_sub(MOST_PAGES);
+        let words = match (query, more) {
+            ("", 0) => format!("the web search found {pages}"),
+            ("", more) => format!("the web search found {pages} and {more} more"),
+            (query, _) => format!("the model searched the web for: {query}"),
+        };
+        self.deltas.push_back(Delta::Searched(one_line(&words, COLUMNS)));
+    }
+
     /// Sets the reason that the model stopped. Only usage may follow.
     pub fn finish(&mut self, reason: FinishReason) {
         self.finish = Some(reason);
@@ -277,7 +291,7 @@ impl Assembly {
     pub fn ready_bytes(&self) -> Option<usize> {
         self.deltas.front().map(|delta| match delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            Delta::CallBegun(_) | Delta::Notice(_) | Delta::Finished(_) => usize::MAX,
+            Delta::CallBegun(_) | Delta::Notice(_) | Delta::Searched(_) | Delta::Finished(_) => usize::MAX,
         })
     }
 

@@ -30,6 +30,8 @@ pub struct Dialect {
     pub auth: Option<Auth>,
     /// Fields of every request of chat completions; those of the model file override them.
     pub body: Map<String, Value>,
+    /// The definition of the provider's own web search, on the wire that the server speaks best.
+    pub web_search: Option<Value>,
     /// Headers of every request; those of the model file override them. `{session}` stands for the id of the session.
     pub headers: BTreeMap<String, String>,
     pub chat: chat::ChatFlags,

@@ -109,6 +109,8 @@ pub enum Delta {
     CallBegun(String),
     /// Something about the request or the reply that the user should know.
     Notice(String),
+    /// The provider searched the web for the model, or found something there; in words.
+    Searched(String),
     Finished(ReplyEnd),
 }
 

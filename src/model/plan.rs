@@ -14,7 +14,7 @@ use super::written::WrittenResults;
 use super::{ConnectError, anthropic, chat, wires};
 use serde_json::Map;
 
-use crate::config::{Capabilities, ModelConfig, Wire};
+use crate::config::{Capabilities, ModelConfig, ServerTool, Wire};
 use crate::conversation::message::Origin;
 use crate::model::ModelRequest;
 
@@ -82,7 +82,15 @@ impl RequestPlan {
         let removed = config.extra_body.iter().filter(|(_, value)| value.is_null());
         extra.extend(removed.map(|(key, value)| (key.clone(), value.clone())));
         let can = config.capabilities;
+        let has_search = wire == dialect.wire.unwrap_or(Wire::Chat);
+        let search = dialect.web_search.clone().filter(|_| has_search);
+        if search.is_none() && !config.server_tools.is_empty() {
+            let why = "the web search of this server is not known here (known are those of anthropic, openai, xai and \
+                       openrouter, on the wires that they speak best)";
+            return Err(ConnectError::wrong(&config.name, "server_tools", why.to_owned()));
+        }
         let settings = RequestSettings {
+            server_tools: config.server_tools.iter().filter_map(|ServerTool::WebSearch| search.clone()).collect(),
             model: model.to_owned(),
             streaming: can.streaming,
             max_output_tokens: config.max_output_tokens,

@@ -209,7 +209,7 @@ mod tests {
                 Ok(Delta::Text(text)) => text,
                 Ok(Delta::Reasoning(text)) => format!("({text})"),
                 Ok(Delta::CallBegun(name)) => format!("{name}…"),
-                Ok(Delta::Notice(words)) => format!("[{words}]"),
+                Ok(Delta::Notice(words) | Delta::Searched(words)) => format!("[{words}]"),
                 Ok(Delta::Finished(end)) => {
                     let ids: Vec<_> = end.calls().map(|call| call.id.as_str()).collect();
                     return format!("{out}{:?} {ids:?}", end.finish);

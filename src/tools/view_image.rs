@@ -23,7 +23,7 @@ impl ViewImage {
     pub fn new() -> Self {
         Self(define_tool(
             "view_image",
-            "Shows you a picture: PNG, JPEG, WebP, GIF or PDF, at most 3.75 MB.",
+            "Shows you a picture or PDF. PNG, JPEG, WebP or GIF, at most 3.75 MB.",
             (Permission::Read, &[]),
             json!({ "path": { "type": "string" } }),
             &["path"],

@@ -24,6 +24,7 @@ mod cli;
 mod completions;
 mod clouds;
 mod documents;
+mod web_search;
 mod colours;
 mod first_steps;
 mod exit_codes;

@@ -278,7 +278,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Marks the conversation as holding outside content: earlier grants no longer apply.
-    pub(super) fn taint(&mut self, source: &str) {
+    pub(in crate::agent) fn taint(&mut self, source: &str) {
         if self.conversation.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
             self.conversation.grants = SessionGrants::default();
         }

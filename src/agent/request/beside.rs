@@ -208,7 +208,7 @@ pub(in crate::agent) async fn read_unseen(
     loop {
         match stream.next().await.map_err(TurnStop::Model)? {
             Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
-            Delta::Notice(message) => emitter.emit(EventKind::Warning { message })?,
+            Delta::Notice(message) | Delta::Searched(message) => emitter.emit(EventKind::Warning { message })?,
             Delta::Finished(end) => return Ok(end),
         }
     }

@@ -116,6 +116,10 @@ impl Turn<'_> {
                     continue;
                 }
                 Delta::Notice(message) => (false, EventKind::Warning { message }),
+                Delta::Searched(message) => {
+                    self.taint("a web search of the provider");
+                    (false, EventKind::Warning { message })
+                }
                 Delta::Finished(end) if self.is_refused_as_empty(&end, purpose) => {
                     if let Some(open) = self.conversation.asking.take() {
                         self.enter_unanswered(open, RequestStatus::Failed, end.usage, end.cost_usd);

@@ -286,12 +286,30 @@ impl OpenBlock {
                 if let Ok(input) = serde_json::from_str::<Value>(&input) {
                     block["input"] = input;
                 }
+                report_search(&block, reply);
                 reply.keep(self.key, block, false);
             }
             // Pieces that come late are still taken.
             open @ (OpenBlockKind::Text | OpenBlockKind::Call { .. }) => self.kind = open,
             OpenBlockKind::Closed => {}
         }
+    }
+}
+
+/// Tells of a search on the server: its query, or the pages that it found.
+fn report_search(block: &Value, reply: &mut Assembly) {
+    match block["type"].as_str() {
+        Some("server_tool_use") if block["name"] == "web_search" => {
+            reply.searched(block["input"]["query"].as_str().unwrap_or("something"), &[]);
+        }
+        Some("web_search_tool_result") => {
+            let pages = block["content"].as_array().into_iter().flatten();
+            let pages: Vec<String> = pages.filter_map(|page| Some(page["url"].as_str()?.to_owned())).collect();
+            if !pages.is_empty() {
+                reply.searched("", &pages);
+            }
+        }
+        _ => {}
     }
 }
 

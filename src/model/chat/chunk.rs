@@ -48,6 +48,8 @@ pub(super) struct Piece<'a> {
     pub reasoning_details: Option<Box<Value>>,
     /// Anthropic's blocks of thinking behind a translator.
     pub thinking_blocks: Option<Box<Value>>,
+    /// The pages that an answer cites.
+    pub annotations: Option<Box<Value>>,
     pub refusal: LenientText<'a>,
     pub tool_calls: Option<Vec<CallPiece<'a>>>,
     /// The older form of a call.
@@ -86,6 +88,7 @@ impl Chunk<'_> {
             reasoning_text,
             reasoning_details: None,
             thinking_blocks: None,
+            annotations: None,
             refusal,
             tool_calls: None,
             function_call: None,

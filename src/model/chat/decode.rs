@@ -100,6 +100,12 @@ impl ChatDecoder {
     }
 
     fn piece(&mut self, piece: Piece<'_>, reply: &mut Assembly) {
+        let cited = piece.annotations.iter().filter_map(|cited| cited.as_array()).flatten();
+        let cited = cited.filter_map(|page| page["url_citation"]["url"].as_str()).map(str::to_owned);
+        let pages: Vec<String> = cited.collect();
+        if !pages.is_empty() {
+            reply.searched("", &pages);
+        }
         // Several fields can contain the same text.
         let fields = [
             ("reasoning_content", &piece.reasoning_content),

@@ -91,7 +91,7 @@ impl ReplyStream for RecordedStream {
                 Ok(Delta::Text(text)) => Some(PieceKind::Text(text.clone())),
                 Ok(Delta::Reasoning(text)) => Some(PieceKind::Reasoning(text.clone())),
                 Ok(Delta::CallBegun(name)) => Some(PieceKind::Call(name.clone())),
-                Ok(Delta::Notice(_) | Delta::Finished(_)) | Err(_) => None,
+                Ok(Delta::Notice(_) | Delta::Searched(_) | Delta::Finished(_)) | Err(_) => None,
             };
             if let (Some(what), Some((_, pieces))) = (what, &mut self.exchange) {
                 pieces.push(ReplyPiece { ms, what });

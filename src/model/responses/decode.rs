@@ -26,6 +26,8 @@ pub struct ResponsesDecoder {
     items: Vec<OutputItem>,
     /// The bytes of all items that came in their last form.
     size: usize,
+    /// The ids of the server's own searches.
+    searches: Vec<String>,
 }
 
 impl Decode for ResponsesDecoder {
@@ -161,6 +163,7 @@ impl ResponsesDecoder {
 
     /// Takes the last form of an item.
     fn finish_item(&mut self, index: Option<u64>, item: Value, reply: &mut Assembly) -> Result<(), Broken> {
+        let Some(item) = self.take_search(item, reply) else { return Ok(()) };
         let Some(kind) = ItemKind::from_item(&item) else { return Ok(()) };
         let ids = ItemIds::from_item(&item);
         let at = match self.find(kind, index, ids).map(|at| (at, &self.items[at])) {
@@ -172,6 +175,22 @@ impl ResponsesDecoder {
         };
         self.settle(at, item, reply);
         Ok(())
+    }
+
+    /// Keeps a search of the server, which wants it back with the reasoning before it. Returns any other item.
+    fn take_search(&mut self, item: Value, reply: &mut Assembly) -> Option<Value> {
+        let (id, action) = (read_string(&item, "id").to_owned(), &item["action"]);
+        if read_string(&item, "type") != "web_search_call" {
+            return Some(item);
+        }
+        if !self.searches.contains(&id) {
+            let query = ["query", "url"].iter().find_map(|key| action[key].as_str()).unwrap_or("something");
+            reply.searched(query, &[]);
+            let key = reply.open_reasoning();
+            reply.keep(key, item, false);
+            self.searches.push(id);
+        }
+        None
     }
 
     /// Ends the reply with the whole response.
@@ -231,6 +250,7 @@ impl ResponsesDecoder {
             }
         }
         for (item, pair) in output.into_iter().zip(pairs) {
+            let Some(item) = self.take_search(item, reply) else { continue };
             let Some(kind) = ItemKind::from_item(&item) else { continue };
             // Items that a cut response still calls in progress will not be finished.
             if cut && read_string(&item, "status") == "in_progress" {

@@ -105,7 +105,7 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
             match reply.next().await.expect("a delta") {
                 Delta::Text(piece) => text.push_str(&piece),
                 Delta::Finished(end) => break end,
-                Delta::Reasoning(_) | Delta::CallBegun(_) | Delta::Notice(_) => {}
+                Delta::Reasoning(_) | Delta::CallBegun(_) | Delta::Notice(_) | Delta::Searched(_) => {}
             }
         };
         if end.calls().next().is_none() {

@@ -48,6 +48,7 @@ pub(super) fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> Stri
             Delta::Reasoning(text) => writeln!(out, "reasoning {text:?}"),
             Delta::CallBegun(name) => writeln!(out, "begun {name}"),
             Delta::Notice(words) => writeln!(out, "notice {words:?}"),
+            Delta::Searched(words) => writeln!(out, "searched {words:?}"),
             Delta::Finished(_) => Ok(()),
         };
     }

@@ -1,0 +1,111 @@
+//! `server_tools: [web_search]`: the provider searches, and what it finds is shown, sent back and not trusted.
+
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+
+fn run(server: &Server, model: &str) -> Run {
+    let base = server.url();
+    let model =
+        format!("provider: openai\nbase_url: {base}\nmodel: m\napi_key: k\nserver_tools: [web_search]\n{model}");
+    Run::new().config("models/m.yaml", &model).args(["run", "-m", "m", "what is new?"])
+}
+
+fn events(events: &[Value]) -> Reply {
+    let lines: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    Reply::body(200, "text/event-stream", lines)
+}
+
+fn claude(blocks: &[Value], stop: &str) -> Reply {
+    let mut all =
+        vec![json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant",
+        "content": [], "usage": {"input_tokens": 3, "output_tokens": 1}}})];
+    for (index, block) in blocks.iter().enumerate() {
+        all.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        all.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    all.push(json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 9}}));
+    all.push(json!({"type": "message_stop"}));
+    events(&all)
+}
+
+#[test]
+fn a_search_of_claude_is_shown_and_sent_back_and_taints_the_conversation() {
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "rust 1.95"}});
+    let page = json!({"type": "web_search_result", "url": "https://blog.example/rust", "title": "R", "encrypted_content": "x"});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [page]});
+    let call =
+        json!({"type": "tool_use", "id": "toolu_1", "name": "write_file", "input": {"path": "a", "content": "b"}});
+    let server = Server::start([
+        claude(&[search.clone(), found.clone(), call], "tool_use"),
+        claude(&[json!({"type": "text", "text": "done"})], "end_turn"),
+    ]);
+    let run = run(&server, "dialect: anthropic\nwire: anthropic\n").args(["--approve", "edits"]).run();
+    let requests = server.requests();
+    let tools = requests[0].body["tools"].as_array().expect("tools");
+    assert_eq!(tools.last(), Some(&json!({"type": "web_search_20250305", "name": "web_search"})));
+    assert!(tools.len() > 5, "ours stand before it");
+    assert!(run.stderr.contains("the model searched the web for: rust 1.95"), "{}", run.shown());
+    assert!(run.stderr.contains("the web search found https://blog.example/rust"), "{}", run.shown());
+    let sent = requests[1].messages()[1]["content"].as_array().expect("blocks");
+    assert_eq!(sent[..2], [search, found]);
+    let log = std::fs::read_to_string(&run.place.session_logs()[0]).expect("a log");
+    assert!(log.contains(r#""type":"taint","source":"a web search of the provider""#), "{log}");
+}
+
+#[test]
+fn a_search_of_openai_goes_back_with_the_reasoning_before_it() {
+    let thought = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"});
+    let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "rust 1.95"}});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "list_dir", "arguments": "{}", "status": "completed"});
+    let output = [thought.clone(), search.clone(), call];
+    let mut all: Vec<Value> = output
+        .iter()
+        .enumerate()
+        .map(|(at, item)| json!({"type": "response.output_item.done", "output_index": at, "item": item}))
+        .collect();
+    all.push(
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output,
+        "usage": {"input_tokens": 3, "output_tokens": 2}}}),
+    );
+    let message = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "done"}]});
+    let end = json!({"type": "response.completed", "response": {"id": "s", "status": "completed", "output": [message],
+        "usage": {"input_tokens": 3, "output_tokens": 2}}});
+    let server = Server::start([events(&all), events(&[end])]);
+    let run = run(&server, "dialect: openai\nwire: responses\n").run().success().stdout_has("done");
+    assert_eq!(run.stderr.matches("the model searched the web for: rust 1.95").count(), 1, "{}", run.shown());
+    let requests = server.requests();
+    assert_eq!(
+        requests[0].body["tools"].as_array().and_then(|tools| tools.last()),
+        Some(&json!({"type": "web_search"}))
+    );
+    let input = requests[1].body["input"].as_array().expect("items");
+    let at = input.iter().position(|item| item["type"] == "reasoning").expect("it goes back");
+    assert_eq!(input[at..at + 2], [thought, search]);
+}
+
+#[test]
+fn a_router_says_what_it_cited_and_an_unknown_server_is_refused_before_anything_is_sent() {
+    let cite = |url: &str| json!({"type": "url_citation", "url_citation": {"url": url, "title": "t"}});
+    let chunk = |delta: Value, end: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+    let server = Server::start([events(&[
+        chunk(json!({"role": "assistant", "content": "done"}), Value::Null),
+        chunk(
+            json!({"content": "", "annotations": [cite("https://a.example/"), cite("https://b.example/")]}),
+            json!("stop"),
+        ),
+    ])]);
+    let router = run(&server, "dialect: openrouter\n").run().success();
+    assert!(
+        router.stderr.contains("the web search found https://a.example/, https://b.example/"),
+        "{}",
+        router.shown()
+    );
+    let tools = server.requests()[0].body["tools"].as_array().cloned().unwrap_or_default();
+    assert_eq!(tools.last(), Some(&json!({"type": "openrouter:web_search"})));
+    run(&server, "dialect: none\n").run().exits(3).stderr_has("server_tools");
+    assert_eq!(server.requests().len(), 1);
+}
