@@ -65,8 +65,10 @@ pub fn resolve_dialect(chosen: Option<&str>, address: &str, model: &str) -> Resu
         Some(name) => Some(find_row(name)?),
         None => rows.iter().copied().find(|row| row.hosts().any(|pattern| is_at(address, pattern))),
     };
+    let model = model.to_ascii_lowercase();
+    let model = ModelId::new(&model);
     let mut whole = Map::new();
-    for row in rows.iter().filter(|row| row.family().any(|pattern| is_model(model, pattern))) {
+    for row in rows.iter().filter(|row| row.family().any(|pattern| model.is(pattern))) {
         merge_extra(&mut whole, &remove_key(row.parse(), "family"));
     }
     if let Some(row) = host {
@@ -76,7 +78,7 @@ pub fn resolve_dialect(chosen: Option<&str>, address: &str, model: &str) -> Resu
         for model_row in models.as_ref().and_then(Value::as_array).into_iter().flatten() {
             let Value::Object(model_row) = model_row else { continue };
             let patterns = model_row.get("match").and_then(Value::as_str).unwrap_or_default();
-            if patterns.split('|').any(|pattern| is_model(model, pattern.trim())) {
+            if patterns.split('|').any(|pattern| model.is(pattern.trim())) {
                 merge_extra(&mut whole, &remove_key(model_row.clone(), "match"));
             }
         }
@@ -166,25 +168,37 @@ pub fn name_of_maker(id: &str) -> &str {
     name.rsplit_once("anthropic.").map_or(name, |(_, name)| name)
 }
 
-/// True if a model's id matches a pattern, in which `*` stands for anything. What a router or a cloud puts before it does
-/// not count, unless the pattern has a `/` too.
-fn is_model(id: &str, pattern: &str) -> bool {
-    let id = id.to_ascii_lowercase();
-    let id = if pattern.contains('/') { id.as_str() } else { name_of_maker(&id) };
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = id.strip_prefix(first) else { return false };
-    let mut last = None;
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-        last = Some(part);
+/// The id of a model in lower case, and the maker's name in it.
+#[derive(Clone, Copy)]
+struct ModelId<'a> {
+    whole: &'a str,
+    name: &'a str,
+}
+
+impl<'a> ModelId<'a> {
+    fn new(lower: &'a str) -> Self {
+        Self { whole: lower, name: name_of_maker(lower) }
     }
-    match last {
-        None => rest.is_empty(),
-        Some(part) => part.is_empty() || rest.is_empty() || id.ends_with(part),
+
+    /// True if it matches a pattern, in which `*` stands for anything. What a router or a cloud puts before the name does
+    /// not count, unless the pattern has a `/` too.
+    fn is(self, pattern: &str) -> bool {
+        let id = if pattern.contains('/') { self.whole } else { self.name };
+        let mut parts = pattern.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = id.strip_prefix(first) else { return false };
+        let mut last = None;
+        for part in parts {
+            match rest.find(part) {
+                Some(at) => rest = &rest[at + part.len()..],
+                None => return false,
+            }
+            last = Some(part);
+        }
+        match last {
+            None => rest.is_empty(),
+            Some(part) => part.is_empty() || rest.is_empty() || id.ends_with(part),
+        }
     }
 }
 
@@ -321,7 +335,8 @@ mod tests {
             ("anthropic/claude-x", "anthropic/*", true),
             ("claude-x", "anthropic/*", false),
         ] {
-            assert_eq!(is_model(id, pattern), is, "{id} {pattern}");
+            let lower = id.to_ascii_lowercase();
+            assert_eq!(ModelId::new(&lower).is(pattern), is, "{id} {pattern}");
         }
     }
 

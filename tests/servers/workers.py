@@ -1,7 +1,7 @@
 """Workers beside a real queue and a real database: workers.py PROGRAM NATS_SERVER PG_BIN ROOM
 
-Tasks are published while workers are killed, the queue and the database are restarted, and messages that are no tasks arrive;
-then each task has one result. Prints its counts.
+Tasks are published while workers are killed, the queue and the database are restarted, the network to both is cut, and messages
+that are no tasks arrive; then each task has one result. Prints its counts.
 """
 import json
 import os
@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 PROGRAM, NATS, PG, ROOM = sys.argv[1:]
@@ -23,15 +24,55 @@ def free_port():
         return listener.getsockname()[1]
 
 
+class Cable:
+    """A port that leads to another one. While it is cut nothing passes and nothing is closed, as when packets are lost."""
+
+    def __init__(self, target):
+        self.target, self.whole = target, threading.Event()
+        self.whole.set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near, _ = self.listener.accept()
+            threading.Thread(target=self.join, args=(near,), daemon=True).start()
+
+    def join(self, near):
+        self.whole.wait()
+        try:
+            far = socket.create_connection(("127.0.0.1", self.target))
+        except OSError:
+            near.close()
+            return
+        for ends in ((near, far), (far, near)):
+            threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.whole.wait()
+                sink.sendall(data)
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
 NATS_PORT, PG_PORT = free_port(), free_port()
+CABLES = [Cable(NATS_PORT), Cable(PG_PORT)]
 shutil.rmtree(ROOM, ignore_errors=True)
 for name in ("work", "home/.config/agent/models", "home/.config/agent/prompts/label", "pg"):
     os.makedirs(f"{ROOM}/{name}")
 ENV = dict(
     PATH=os.environ["PATH"],
     HOME=f"{ROOM}/home",
-    AGENT_QUEUE=f"nats://127.0.0.1:{NATS_PORT}",
-    AGENT_STORE=f"postgres://postgres@127.0.0.1:{PG_PORT}/postgres",
+    AGENT_QUEUE=f"nats://127.0.0.1:{CABLES[0].port}",
+    AGENT_STORE=f"postgres://postgres@127.0.0.1:{CABLES[1].port}/postgres",
 )
 
 
@@ -185,6 +226,27 @@ try:
     rows = [json.loads(line) for line in tasks.stdout]
     assert tasks.wait() == 0 and len({row["id"] for row in rows}) == 600, len(rows)
     print("the database and the queue were restarted over 600 tasks: each has one result")
+    stop([one])
+
+    # The network to both is cut for a while.
+    cut = float(os.environ.get("AGENT_TEST_CUT", "3"))
+    before = count("SELECT count(*) FROM agent_results")
+    one = worker()
+    tasks = subprocess.Popen(
+        [PROGRAM, "map", "--queue", "-", "--collect", "Cut: {{ item }}"], env=ENV, cwd=f"{ROOM}/work",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tasks.stdin.write("".join(f"{item}\n" for item in range(300)))
+    tasks.stdin.close()
+    until(lambda: count("SELECT count(*) FROM agent_results") > before + 50, "tasks begin")
+    for cable in CABLES:
+        cable.whole.clear()
+    time.sleep(cut)
+    for cable in CABLES:
+        cable.whole.set()
+    rows = [json.loads(line) for line in tasks.stdout]
+    assert tasks.wait() == 0 and len({row["id"] for row in rows}) == 300, len(rows)
+    assert count("SELECT count(*) FROM agent_results") - before == 300
+    print(f"the network was cut for {cut:g} s over 300 tasks: each has one result")
     stop([one])
 
     # Workers are killed.

@@ -35,16 +35,14 @@ pub type HeldAwsKeys = (AwsKeys, Option<Duration>);
 /// # Errors
 /// There are none; a sentence says where they were looked for.
 pub async fn fetch_aws_keys(profile: &str, env: &Env, net: &Net) -> Result<HeldAwsKeys, String> {
-    let profile = match env.get("AWS_PROFILE") {
-        Some(named) if profile == DEFAULT_PROFILE => named,
-        _ => profile,
-    };
+    let is_default = profile == DEFAULT_PROFILE;
+    let profile = env.get("AWS_PROFILE").filter(|_| is_default).unwrap_or(profile);
     let profiles = read_profiles(env)?;
     let section = profiles.get(profile);
     let region = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| env.get(name));
     let region = region.or_else(|| section?.get("region").map(String::as_str)).unwrap_or("us-east-1").to_owned();
     let source = AwsSource { env, net, profiles: &profiles, region };
-    if profile == DEFAULT_PROFILE {
+    if is_default {
         if let (Some(id), Some(secret)) = (env.get("AWS_ACCESS_KEY_ID"), env.get("AWS_SECRET_ACCESS_KEY")) {
             return Ok((source.keys(id, secret, env.get("AWS_SESSION_TOKEN")), None));
         }
@@ -177,7 +175,7 @@ fn hold(expires: Option<&str>) -> Option<Duration> {
     Some(hold_until(expires?.parse().ok()?, Timestamp::now()))
 }
 
-/// Reads both files. Sections of the second are called `profile NAME`, but for the default one.
+/// Reads both files. Sections of `config` are called `profile NAME`, but for the default one.
 fn read_profiles(env: &Env) -> Result<Profiles, String> {
     let home = env.dirs().home.join(".aws");
     let path = |variable: &str, name: &str| env.get(variable).map_or_else(|| home.join(name), PathBuf::from);
