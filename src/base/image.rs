@@ -71,6 +71,11 @@ impl Image {
     }
 }
 
+/// The estimated tokens of pictures and PDFs in a request.
+pub fn estimate_tokens<'a>(images: impl IntoIterator<Item = &'a Image>) -> u64 {
+    images.into_iter().map(Image::count_pictures).sum::<u64>() * TOKENS
+}
+
 /// Bytes as text, in the alphabet that `data:` URLs and terminals read.
 pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)

@@ -1,6 +1,6 @@
 //! The contents of the window, by layer and kind.
 
-use crate::base::image::{self, Image};
+use crate::base::image;
 use crate::base::tokens::BYTES_PER_TOKEN;
 use crate::conversation::message::{Author, Item, SkillText, Step, UserText};
 
@@ -131,7 +131,7 @@ fn parts_of_step(step: &Step) -> Vec<(FillKind, usize)> {
             "read_file" => FillKind::Files,
             _ => FillKind::Results,
         };
-        let pictures = answer.images.iter().map(Image::count_pictures).sum::<u64>() * image::TOKENS;
+        let pictures = image::estimate_tokens(&answer.images);
         parts.push((kind, answer.content.len() + usize::try_from(pictures).unwrap_or(0) * BYTES_PER_TOKEN));
     }
     parts

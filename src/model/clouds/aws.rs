@@ -22,7 +22,7 @@ const LARGEST: u64 = 1024 * 1024;
 const CONTAINER: &str = "http://169.254.170.2";
 
 /// The name of the profile that is taken if none is named.
-pub const DEFAULT_PROFILE: &str = "default";
+const DEFAULT_PROFILE: &str = "default";
 
 /// The sections of `~/.aws/credentials` and `~/.aws/config`, merged.
 type Profiles = BTreeMap<String, BTreeMap<String, String>>;

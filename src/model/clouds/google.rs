@@ -27,7 +27,7 @@ const LARGEST: u64 = 1024 * 1024;
 const LIFETIME: i64 = 3600;
 
 /// Stands for whatever the environment has, instead of a file.
-pub const DEFAULT_ACCOUNT: &str = "default";
+const DEFAULT_ACCOUNT: &str = "default";
 
 /// A file of credentials.
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ mod shorten;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use crate::base::image::{self, Image};
+use crate::base::image;
 use crate::conversation::message::Item;
 use crate::conversation::session::{ItemChange, ViewEdit};
 
@@ -151,7 +151,7 @@ impl<'a> PlanDraft<'a> {
             let answer = answer.map_or(0, |answer| digest::limit_savings(answer.content.len()));
             answer + digest::shortable_arguments(call.request.arguments.len())
         });
-        let pictures = item.images().map(Image::count_pictures).sum::<u64>() * image::TOKENS;
+        let pictures = image::estimate_tokens(item.images());
         let texts_weigh = self.weights[index].saturating_sub(pictures);
         pictures + texts_weigh * shortable.sum::<usize>() as u64 / (texts as u64).max(1)
     }
@@ -288,5 +288,5 @@ impl<'a> PlanDraft<'a> {
 /// The estimated tokens of an item's texts.
 fn estimate_item(material: Material<'_>, item: &Item) -> u64 {
     let texts: u64 = item.texts().map(|text| material.ruler.weigh(text)).sum();
-    entry::measure_frame(item) + texts + item.images().map(Image::count_pictures).sum::<u64>() * image::TOKENS
+    entry::measure_frame(item) + texts + image::estimate_tokens(item.images())
 }

@@ -1,6 +1,6 @@
 //! Shortens parts of the items that stay: results, arguments and texts.
 
-use crate::base::image::{self, Image};
+use crate::base::image;
 use crate::conversation::message::{CallAnswer, Handle, Item};
 use crate::conversation::session::ItemChange;
 
@@ -145,8 +145,7 @@ impl PlanDraft<'_> {
     }
 
     fn weight_of_answer(&self, answer: &CallAnswer) -> u64 {
-        self.material.ruler.weigh(&answer.content)
-            + answer.images.iter().map(Image::count_pictures).sum::<u64>() * image::TOKENS
+        self.material.ruler.weigh(&answer.content) + image::estimate_tokens(&answer.images)
     }
 
     fn changes(&self, index: usize) -> &[ItemChange] {
