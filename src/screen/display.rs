@@ -73,14 +73,24 @@ impl Display {
         self.change(false, move |surface| surface.control(&sequence));
     }
 
+    /// Clears the screen; the live area is drawn at its top.
+    pub fn clear(&self) {
+        self.change(true, Surface::clear);
+    }
+
+    /// Draws the live area anew after the screen changed its size.
+    pub fn resize(&self) {
+        self.change(true, |_| ());
+    }
+
     /// Uses the colours for this background.
     pub fn set_theme(&self, theme: Theme) {
         self.change(false, move |surface| surface.set_theme(theme));
     }
 
-    /// Hides the live area until the returned value is dropped. Text written meanwhile waits, unless `passes`.
-    pub fn suspend(&self, passes: bool) -> Suspended {
-        self.change(false, move |surface| surface.suspend(passes));
+    /// Hides the live area until the returned value is dropped. What is written meanwhile waits.
+    pub fn suspend(&self) -> Suspended {
+        self.change(false, Surface::suspend);
         Suspended { display: self.clone() }
     }
 

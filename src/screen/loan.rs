@@ -40,7 +40,7 @@ impl Loan {
     /// Lends the terminal, and the keys of `console` with it.
     pub async fn take(console: Option<&Console>, outlets: &Outlets) -> Self {
         let counted = Counted::new();
-        let screen = outlets.display.suspend(false);
+        let screen = outlets.display.suspend();
         let written = outlets.clone();
         // A separate thread waits for a slow reader. It fails only if the runtime ends.
         let _ = tokio::task::spawn_blocking(move || written.wait()).await;

@@ -1,11 +1,13 @@
 //! The terminal: its size and abilities, its keys, and its modes.
 //!
-//! Apart from the line editor, only this module changes the terminal's modes; [`put_back`] restores them at every end
+//! Only this module changes the terminal's modes; [`put_back`] restores them at every end
 //! of the program.
 
 mod abilities;
 mod keys;
 mod field;
+mod resizes;
+mod vi_motion;
 mod vi;
 #[cfg(unix)]
 mod modes;
@@ -26,17 +28,18 @@ pub use console::{Away, Console};
 pub use field::{Edited, TextField};
 #[cfg(unix)]
 pub use input::{
-    find_stdin_size, forget_typed, leave_signals_to_the_reader, stdin_is_null, stdin_is_spent, stdin_ready,
-    stop_program, typed_ahead, wait_for_keys,
+    find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader, stdin_is_null, stdin_is_spent,
+    stdin_ready, typed_ahead,
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
 pub use modes::{HiddenTyping, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, HiddenTyping, find_stdin_size, forget_typed, leave_signals_to_the_reader, put_back,
-    stdin_is_null, stdin_ready, stop_program, typed_ahead, wait_for_keys,
+    Away, Console, HiddenTyping, find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader,
+    put_back, stdin_is_null, stdin_ready, typed_ahead,
 };
+pub use resizes::Resizes;
 pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.

@@ -198,7 +198,7 @@ fn many_lines_are_one_message_however_they_are_entered() {
         &mut |terminal| {
             terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
             terminal.line("begun \\");
-            terminal.wait_for(". ");
+            terminal.wait_for("> begun \n  ");
             terminal.line("ended");
         },
         "begun \nended",

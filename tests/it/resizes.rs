@@ -66,7 +66,7 @@ fn line(state: &State) -> String {
 
 /// A screen whose lines may be broken into rows.
 fn joined(screen: &str) -> String {
-    screen.replace('\n', "")
+    screen.replace("\n  ", "").replace('\n', "")
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use super::strokes::LineEnd;
 use crate::screen::PROMPT;
 use crate::screen::line::{Joined, TypedText};
 
@@ -19,23 +18,8 @@ pub(super) enum LineInput {
     Looking(TypedText),
     /// Ctrl-C on an empty line.
     Interrupted,
-    /// Ctrl-C discarded the typed text.
-    Cleared,
     Eof,
     Failed(String),
-}
-
-impl LineInput {
-    /// The result of a line that a key other than Enter ended.
-    pub fn from_end(end: LineEnd, line: TypedText) -> Self {
-        match end {
-            LineEnd::Interrupted => Self::Interrupted,
-            LineEnd::Cleared => Self::Cleared,
-            LineEnd::Eof => Self::Eof,
-            LineEnd::Elsewhere => Self::Elsewhere(line),
-            LineEnd::Looking => Self::Looking(line),
-        }
-    }
 }
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.

@@ -10,14 +10,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustyline::history::{History, MemHistory, SearchDirection};
-
 use crate::base::digest::hash_sha256;
 use crate::files::private::{make_private_dir, private_file};
 use crate::files::regular::{self, Links};
 
 /// The number of entries that are kept.
-pub const MOST_ENTRIES: usize = 1000;
+const MOST_ENTRIES: usize = 1000;
 /// The longest entry on disk, in bytes; a longer one is kept by this chat only.
 const LONGEST_ENTRY: usize = 16 * 1024;
 /// The size in bytes above which the file is rewritten.
@@ -86,19 +84,6 @@ impl SharedHistory {
             self.own.push(entry.to_owned());
         }
     }
-}
-
-/// Makes a cleared line the latest entry, which Up brings back; a search meets it once.
-pub(super) fn bring_to_end(history: &mut MemHistory, text: &str) {
-    let entries = (0..history.len()).filter_map(|at| history.get(at, SearchDirection::Forward).ok()?);
-    let others = entries.map(|found| found.entry.into_owned()).filter(|entry| entry != text);
-    let others: Vec<String> = others.collect();
-    // None of these fails in memory.
-    let _ = history.clear();
-    for entry in others {
-        let _ = history.add_owned(entry);
-    }
-    let _ = history.add(text);
 }
 
 fn read_stamp(path: &Path) -> Option<Stamp> {

@@ -1,8 +1,8 @@
 //! The source of messages: the line editor on a terminal, plain lines elsewhere.
 //!
-//! On a terminal that can be drawn on, the [`Console`] owns the input: it lends the terminal to the line editor between
-//! turns, and reads keys itself while a turn runs. On a plain one (`TERM=dumb`) the terminal edits the line. Text typed
-//! before a question appeared never answers it.
+//! On a terminal that can be drawn on, the [`Console`] owns the input and passes each key to the [`InputLine`], between turns
+//! and during them. On a plain one (`TERM=dumb`) the terminal edits the line. Text typed before a question appeared never
+//! answers it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,14 +16,13 @@ use tokio::sync::{Mutex, mpsc};
 
 pub(super) use super::by_line::LineInput;
 use super::by_line::{prompt_person, read_line, read_piped, read_plain};
-use super::complete::{ArgumentNames, complete_line};
-use super::input::LineEditor;
+use super::complete::{ArgumentNames, complete_line, find_mention};
+use super::history::SharedHistory;
 use super::interrupts::Interrupter;
-use crate::base::text;
+use super::{commands, shell};
 use crate::config::EditMode;
-use crate::screen::ink::{Ink, Inks, Line as InkLine, Style};
 use crate::screen::line::{
-    InputLine, Joined, LineKeys, LineSettings, MARK_NO_PASTE, MARK_PASTE, NextInput, Pastes, TypedText,
+    InputLine, Joined, LineEnd, LineKeys, LineSettings, MARK_NO_PASTE, MARK_PASTE, Pastes, TypedText,
 };
 use crate::screen::terminal::{self, Console};
 use crate::screen::{AskLine, Loan, Outlets, PROMPT};
@@ -34,45 +33,44 @@ pub struct EditorSetup {
     pub history: Option<PathBuf>,
     /// The words to complete. They may be set while the editor runs.
     pub vocabulary: Arc<OnceLock<ArgumentNames>>,
-    pub style: Style,
     pub edit_mode: EditMode,
-    /// True if the terminal rewraps lines when its width changes.
-    pub reflows: bool,
-    /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
-    pub stdout_terminal: bool,
-    /// If true, the terminal is asked for its background colour after the first message.
+    /// The terminal shows colours: hints are told from what was typed.
+    pub colours: bool,
+    /// The terminal is asked for its background colour.
     pub asks_theme: bool,
-    /// The outlets, which are emptied before the editor draws.
     pub outlets: Outlets,
 }
 
 /// A source of messages.
 pub struct MessageLines {
     source: LineSource,
-    replies: Mutex<mpsc::Receiver<LineInput>>,
-    /// True while a requested line has not arrived. The next caller gets it.
-    waiting: AtomicBool,
     interrupter: Interrupter,
     interactive: bool,
 }
 
 enum LineSource {
-    /// A console that lends the terminal to the editor.
+    /// Keys, and the line that they edit.
     Keys(KeyTerminal),
     /// A thread that reads lines from stdin.
-    Lines(requests::Sender<LineRequest>),
+    Lines(LineThread),
 }
 
 /// The terminal and its editor.
-#[derive(Clone)]
 struct KeyTerminal {
     console: Arc<Console>,
     typing: InputLine,
-    editor: Arc<std::sync::Mutex<LineEditor>>,
+    history: std::sync::Mutex<SharedHistory>,
     pastes: Pastes,
-    replies: mpsc::Sender<LineInput>,
     outlets: Outlets,
-    asks_theme: Arc<AtomicBool>,
+    asks_theme: AtomicBool,
+}
+
+/// A thread that reads lines when it is asked to.
+struct LineThread {
+    requests: requests::Sender<LineRequest>,
+    replies: Mutex<mpsc::Receiver<LineInput>>,
+    /// True while a requested line has not arrived. The next caller gets it.
+    waiting: AtomicBool,
 }
 
 /// The prompt of a question that the line answers; `None` for a message.
@@ -84,26 +82,35 @@ const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
 impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     pub fn editor(setup: EditorSetup, interrupter: Interrupter) -> Option<Self> {
-        let (outlets, pastes) = (setup.outlets.clone(), Pastes::default());
-        let vocabulary = Arc::clone(&setup.vocabulary);
+        let (outlets, pastes) = (setup.outlets, Pastes::default());
+        let vocabulary = setup.vocabulary;
+        let foreseen = Arc::clone(&vocabulary);
         let settings = LineSettings {
             edit_mode: setup.edit_mode,
             pastes: pastes.clone(),
-            complete: Some(Arc::new(move |line, cursor| match vocabulary.get() {
-                Some(vocabulary) => complete_line(line, cursor, vocabulary),
-                None => (cursor, Vec::new()),
-            })),
+            complete: Some(Arc::new(move |line, cursor| Some(complete_line(line, cursor, vocabulary.get()?)))),
             takes_messages: true,
+            hints: setup.colours,
+            foresee: Some(Box::new(move |before| {
+                if let Some(known) = foreseen.get().filter(|_| find_mention(before).is_some()) {
+                    known.files.prepare();
+                }
+            })),
         };
         let typing = InputLine::new(outlets.display.clone(), settings);
         let keys = LineKeys::new(typing.clone(), outlets.clone());
         let console = Arc::new(Console::open(Box::new(keys), true)?);
-        let (sender, replies) = mpsc::channel(1);
-        let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
-        let editor = Arc::new(std::sync::Mutex::new(LineEditor::new(setup, pastes.clone())));
-        let keys = KeyTerminal { console, typing, editor, pastes, replies: sender, outlets, asks_theme };
-        let (source, replies, waiting) = (LineSource::Keys(keys), Mutex::new(replies), AtomicBool::new(false));
-        Some(Self { source, replies, waiting, interrupter, interactive: true })
+        let history = SharedHistory::open(setup.history);
+        typing.learn(history.entries());
+        let keys = KeyTerminal {
+            console,
+            typing,
+            history: std::sync::Mutex::new(history),
+            pastes,
+            outlets,
+            asks_theme: AtomicBool::new(setup.asks_theme),
+        };
+        Some(Self { source: LineSource::Keys(keys), interrupter, interactive: true })
     }
 
     /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
@@ -147,9 +154,8 @@ impl MessageLines {
                 }
             }
         });
-        let (source, replies, waiting) =
-            (LineSource::Lines(requests), Mutex::new(replies), AtomicBool::new(false));
-        Self { source, replies, waiting, interrupter, interactive }
+        let thread = LineThread { requests, replies: Mutex::new(replies), waiting: AtomicBool::new(false) };
+        Self { source: LineSource::Lines(thread), interrupter, interactive }
     }
 
     /// True if a person types the lines.
@@ -174,7 +180,7 @@ impl MessageLines {
         self.keys().map(|keys| Arc::clone(&keys.console))
     }
 
-    /// The line that is typed during a turn, and the queue, if keys are read one by one.
+    /// The line that is typed, and the queue behind it, if keys are read one by one.
     pub fn typing(&self) -> Option<&InputLine> {
         self.keys().map(|keys| &keys.typing)
     }
@@ -182,11 +188,7 @@ impl MessageLines {
     /// Shows the prompt early, so the first message can be typed while the chat is assembled.
     pub fn begin(&self) {
         if let Some(keys) = self.keys() {
-            self.waiting.store(true, Ordering::Relaxed);
-            // A line may have been typed before the program was ready.
-            if let Some(line) = keys.request() {
-                let _ = keys.replies.try_send(line);
-            }
+            keys.await_message();
         }
     }
 
@@ -207,50 +209,27 @@ impl MessageLines {
         Loan::take(self.console().as_deref(), outlets).await
     }
 
-    /// Ends a loan with `begun` in the line. The line editor gets the next key: nothing reads the terminal in between.
-    pub(super) fn go_on(&self, lent: Loan, begun: TypedText) {
-        self.begin_with(begun);
-        self.begin();
-        drop(lent);
-    }
-
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
-        if self.keys().is_none() {
-            prompt_person(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
-        }
-    }
-
-    /// Takes what is typed from now on, while the agent works. Until then keys belong to the next line: a Ctrl-R right
-    /// after a Ctrl-C must not be lost on the way to it.
-    pub(super) fn work_begins(&self) {
-        if let Some(keys) = self.keys() {
-            keys.console.listen();
-        }
-    }
-
-    /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
-    pub(super) fn turn_begins(&self) {
-        self.work_begins();
-        if let Some(keys) = self.keys()
-            && keys.asks_theme.swap(false, Ordering::Relaxed)
-        {
-            keys.outlets.display.control(ASK_BACKGROUND);
-            keys.console.expect_answer();
+        match self.keys() {
+            Some(keys) => keys.typing.interrupt(),
+            None => prompt_person(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}")),
         }
     }
 
     async fn next(&self, request: LineRequest) -> LineInput {
+        match &self.source {
+            LineSource::Keys(keys) => keys.read().await,
+            LineSource::Lines(thread) => thread.read(request).await,
+        }
+    }
+}
+
+impl LineThread {
+    async fn read(&self, request: LineRequest) -> LineInput {
         let mut replies = self.replies.lock().await;
-        if !self.waiting.swap(true, Ordering::Relaxed) {
-            let at_once = match &self.source {
-                LineSource::Keys(keys) => keys.request(),
-                LineSource::Lines(requests) => requests.send(request).err().map(|_| LineInput::Eof),
-            };
-            if let Some(line) = at_once {
-                self.waiting.store(false, Ordering::Relaxed);
-                return line;
-            }
+        if !self.waiting.swap(true, Ordering::Relaxed) && self.requests.send(request).is_err() {
+            return LineInput::Eof;
         }
         let line = replies.recv().await.unwrap_or(LineInput::Eof);
         self.waiting.store(false, Ordering::Relaxed);
@@ -259,49 +238,59 @@ impl MessageLines {
 }
 
 impl KeyTerminal {
-    /// Returns a message that is already queued. Otherwise lets the editor read one.
-    fn request(&self) -> Option<LineInput> {
-        if let Some(next) = self.typing.ready() {
-            return Some(self.queued(next));
+    /// Shows the prompt.
+    fn await_message(&self) {
+        if let Ok(mut history) = self.history.lock()
+            && history.refresh()
+        {
+            self.typing.learn(history.entries());
         }
-        let away = self.outlets.display.suspend(false);
-        let keys = self.clone();
-        self.console.lend(move || {
-            keys.outlets.wait();
-            // Keys that arrived until now belong to the line typed during the turn.
-            let line = match keys.typing.next() {
-                NextInput::Begun(begun) => {
-                    let mut editor = keys.editor.lock().expect("the editor does not panic");
-                    editor.read_message(Joined::default(), &begun)
-                }
-                next => keys.queued(next),
-            };
-            keys.outlets.display.control(MARK_PASTE);
-            drop(away);
-            // Fails if the chat is over.
-            let _ = keys.replies.blocking_send(line);
-        });
-        None
+        self.outlets.display.control(MARK_PASTE);
+        self.typing.await_message();
+        if self.asks_theme.swap(false, Ordering::Relaxed) {
+            self.outlets.display.control(ASK_BACKGROUND);
+            self.console.expect_answer();
+        }
     }
 
-    /// Returns a queued message, shown as if it had been typed now.
-    fn queued(&self, next: NextInput) -> LineInput {
-        let (NextInput::Message(message) | NextInput::Begun(message)) = next else {
-            return LineInput::Eof;
+    async fn read(&self) -> LineInput {
+        self.await_message();
+        let mut resizes = terminal::Resizes::open();
+        loop {
+            tokio::select! {
+                biased;
+                end = self.typing.read() => return self.hear(end),
+                () = resizes.next() => self.outlets.display.resize(),
+            }
+        }
+    }
+
+    /// Keeps a message in the history, with its long pastes in full.
+    fn hear(&self, end: LineEnd) -> LineInput {
+        let message = match end {
+            LineEnd::Message(message) => message,
+            LineEnd::Interrupted => return LineInput::Interrupted,
+            LineEnd::Closed => return LineInput::Eof,
+            LineEnd::Elsewhere(line) => return LineInput::Elsewhere(line),
+            LineEnd::Looking(line) => return LineInput::Looking(line),
         };
-        let shown = text::make_visible(&message.text);
-        let mut lead = PROMPT;
-        let lines = shown
-            .lines()
-            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).add(Inks::PLAIN, line));
-        self.outlets.display.lines(lines.collect());
         let is_pasted = message.is_pasted();
-        let whole = message.expand(&self.pastes).text;
-        if let Ok(mut editor) = self.editor.lock() {
-            editor.remember(&whole);
+        let whole = self.pastes.expand(&message.text);
+        if let Ok(mut history) = self.history.lock() {
+            history.add(&whole);
+            self.typing.learn(history.entries());
+        }
+        if is_pasted || !is_command(&message.text) {
+            self.typing.keep_last(message.text);
         }
         if is_pasted { LineInput::Pasted(whole) } else { LineInput::Text(whole) }
     }
+}
+
+/// True for a line that is not a message: a slash command or a shell command.
+fn is_command(line: &str) -> bool {
+    shell::parse_escape(line).is_some()
+        || matches!(commands::parse_input(line, &[]), commands::ParsedInput::Command(..))
 }
 
 impl AskLine for MessageLines {
@@ -310,7 +299,7 @@ impl AskLine for MessageLines {
             match self.next(Some(prompt.to_owned())).await {
                 LineInput::Text(text) | LineInput::Pasted(text) => Some(text),
                 LineInput::Elsewhere(begun) | LineInput::Looking(begun) => Some(begun.text),
-                LineInput::Interrupted | LineInput::Cleared => {
+                LineInput::Interrupted => {
                     // The interrupt drops the turn that asks. An answer would let it continue for a moment.
                     self.interrupter.interrupt();
                     std::future::pending().await
@@ -327,10 +316,9 @@ impl Drop for MessageLines {
         if self.keys().is_none() {
             return;
         }
-        // The editor may still be reading. It is left alone; only the modes of the terminal are restored.
-        let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
+        // The line is left where it is; only the modes of the terminal are restored.
         let mut stderr = io::stderr();
-        let _ = write!(stderr, "{line_end}{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{MARK_NO_PASTE}").and_then(|()| stderr.flush());
         terminal::put_back();
     }
 }

@@ -22,10 +22,7 @@ mod commands;
 mod shell;
 mod find;
 mod complete;
-mod strokes;
-mod reflow;
 mod interrupts;
-mod input;
 mod by_line;
 mod lines;
 
@@ -111,7 +108,7 @@ pub async fn run_chat(
             ParsedInput::Message(message) => SlashOutcome::Turn(message),
             ParsedInput::Own(command, arguments) => commands::run_own(chat, &command, &arguments).into(),
             ParsedInput::Command(command, argument) => {
-                let outcome = answer_command(chat, command, &argument, lines, interrupts).await;
+                let outcome = answer_command(chat, command, &argument, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
@@ -120,7 +117,6 @@ pub async fn run_chat(
         // A Ctrl-C in the pager or the editor was not an interrupt.
         interrupts.forget();
         let Some(message) = message else { continue };
-        lines.turn_begins();
         let refused = tokio::select! {
             biased;
             () = interrupts.next() => {
@@ -154,7 +150,7 @@ async fn hear_line(
     let line = tokio::select! {
         biased;
         line = lines.read() => line,
-        // A signal from outside: the editor reads a typed Ctrl-C as a key.
+        // A signal from outside: a typed Ctrl-C is a key.
         () = interrupts.next() => {
             if interactive {
                 lines.interrupted();
@@ -172,7 +168,9 @@ async fn hear_line(
             interrupts.forget();
             lent.reveal();
             tell_person(outlets, &told);
-            lines.go_on(lent, TypedText { text, pasted });
+            lines.begin_with(TypedText { text, pasted });
+            lines.begin();
+            drop(lent);
             return Continue(None);
         }
         LineInput::Looking(begun) => {
@@ -183,7 +181,6 @@ async fn hear_line(
             lines.begin_with(begun);
             return Continue(None);
         }
-        LineInput::Cleared => return Continue(None),
         LineInput::Interrupted => {
             if interrupts.ends_chat() {
                 return Break(None);
@@ -277,14 +274,12 @@ async fn answer_command(
     chat: &mut Chat,
     command: &SlashCommand,
     argument: &str,
-    lines: &MessageLines,
     interrupts: &mut Interrupts,
 ) -> SlashOutcome {
     match command.run {
         CommandFunction::Now(run) => run(chat, argument).into(),
         CommandFunction::Later(run) => {
             interrupts.forget();
-            lines.work_begins();
             tokio::select! {
                 biased;
                 () = interrupts.next() => SlashOutcome::Tell("Stopped.".to_owned()),

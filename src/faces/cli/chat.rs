@@ -107,7 +107,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let look = setup.look(facts);
     let outlets = Outlets::open(&look);
     let (interrupter, interrupts) = chat::create_interrupts();
-    terminal::leave_signals_to_the_reader();
+    terminal::leave_stops_to_the_reader();
     let ended = pass(&signals, interrupter.clone());
     let mut options =
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
@@ -123,10 +123,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let setup_of_lines = || chat::EditorSetup {
         history: Some(chat::history::choose_file(&config.dirs.state, workspace.root())),
         vocabulary: Arc::clone(&vocabulary),
-        style: look.style,
         edit_mode: config.settings.ui.edit_mode,
-        reflows: look.reflows,
-        stdout_terminal: io::stdout().is_terminal(),
+        colours: look.style.colours,
         asks_theme: look.asks_theme,
         outlets: outlets.clone(),
     };
@@ -190,6 +188,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         chat.catalogue().get(name)?;
     }
     vocabulary.get_or_init(|| chat::collect_vocabulary(&chat));
+    if let Some(typing) = lines.typing() {
+        typing.complete_late();
+    }
     Ok(PreparedChat { chat, lines, interrupts, ended, export, outlets })
 }
 

@@ -36,7 +36,7 @@ impl Signals {
         };
         let serve = move || {
             // These it would take in their stead, as it may be older than they are.
-            terminal::leave_signals_to_the_reader();
+            terminal::leave_stops_to_the_reader();
             runtime.block_on(async {
                 while let Some(signal) = next().await {
                     if signal != Signal::Interrupt || !screen::is_lent() {

@@ -34,7 +34,7 @@ impl Listener for LineKeys {
     }
 
     fn stop(&mut self, stops: bool) {
-        self.stopped = stops.then(|| self.outlets.display.suspend(false));
+        self.stopped = stops.then(|| self.outlets.display.suspend());
         self.outlets.wait();
     }
 

@@ -1,96 +1,55 @@
-//! The line that a person types, the queue of messages behind it and the question above it.
+//! The line that a person types, the queue of messages behind it and the question above it: one editor at the prompt and
+//! while the agent works.
 //!
-//! While the agent works, Enter queues the line, Alt-Up gives it to the running turn, Up takes the last queued message back,
-//! Esc stops the turn. Text that is not sent when the turn ends continues in the line editor.
+//! At the prompt Enter sends the line. While the agent works Enter queues it, Alt-Up gives it to the running turn, Up takes
+//! the last queued message back, Esc stops the turn. Text that is not sent when the turn ends stays in the line.
 
 mod multiline;
 mod offered;
 mod pastes;
 mod typed_text;
 mod asked;
+mod recall;
+mod state;
+mod pressed;
 mod picture;
 mod keys;
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use tokio::sync::Notify;
+
+use asked::OpenQuestion;
 pub use asked::{AskedQuestion, ListedChoice, QuestionAnswer, Takes};
-use asked::{OpenQuestion, QuestionStep};
 pub use keys::{LineKeys, MARK_NO_PASTE, MARK_PASTE};
 pub use multiline::{Joined, strip_fences};
-use offered::find_common_start;
-pub use offered::{Offer, Offered, fit_offers};
+pub use offered::Offer;
 pub use pastes::Pastes;
 use picture::draw_picture;
-pub use typed_text::{NextInput, TypedText};
+#[cfg(test)]
+use state::CompleteLine;
+use state::LineState;
+pub use state::{LineSettings, LineWishes};
+pub use typed_text::{LineEnd, TypedText};
 
 use super::display::Display;
 use super::surface::FramePart;
-use crate::base::text;
-use crate::config::EditMode;
-use crate::screen::ink::{Ink, Line as InkLine};
-use crate::screen::terminal::{Edited, Key, TextField, Vi};
-
-/// A person whose last key is more recent is still typing.
-const TYPING: Duration = Duration::from_millis(400);
-
-/// Completes the word at the cursor (a byte of the line). Returns the start of the word and what may replace it.
-pub type CompleteLine = Arc<dyn Fn(&str, usize) -> (usize, Vec<Offer>) + Send + Sync>;
-
-/// What a line needs to know of the program that it belongs to.
-#[derive(Default)]
-pub struct LineSettings {
-    pub edit_mode: EditMode,
-    pub pastes: Pastes,
-    pub complete: Option<CompleteLine>,
-    /// Lines are messages. Otherwise they only answer questions.
-    pub takes_messages: bool,
-}
+use crate::screen::terminal::{self, Key};
 
 /// The line, the queue and the question. Clones share them.
 #[derive(Clone)]
 pub struct InputLine {
     state: Arc<Mutex<LineState>>,
+    /// Notified when a line has ended.
+    ended: Arc<Notify>,
     display: Display,
-}
-
-#[derive(Default)]
-struct LineState {
-    field: TextField,
-    /// The start of the line, if it was pasted.
-    pasted: Option<String>,
-    queue: VecDeque<TypedText>,
-    offered: Offered,
-    /// The offers of the last Tab, below the line until the next other key.
-    listed: Vec<String>,
-    /// With the keys of vi.
-    vi: Option<Vi>,
-    ended: bool,
-    settings: LineSettings,
-    wishes: Option<LineWishes>,
-    question: Option<OpenQuestion>,
-    /// The line was begun by a hand after the question was seen.
-    is_fresh: bool,
-    /// The time of the last character.
-    last_key: Option<Instant>,
-}
-
-/// The functions by which the user reaches a running turn.
-pub struct LineWishes {
-    /// A text for its next step.
-    pub steer: Box<dyn Fn(String) + Send>,
-    /// Shows the full output of its last call.
-    pub look: Box<dyn Fn() + Send>,
-    /// Stops it.
-    pub stop: Box<dyn Fn() + Send>,
 }
 
 impl InputLine {
     pub fn new(display: Display, settings: LineSettings) -> Self {
-        let vi = (settings.edit_mode == EditMode::Vi).then(Vi::default);
-        let state = LineState { vi, settings, ..LineState::default() };
-        Self { state: Arc::new(Mutex::new(state)), display }
+        let state = Arc::new(Mutex::new(LineState::new(settings)));
+        Self { state, ended: Arc::default(), display }
     }
 
     fn lock(&self) -> MutexGuard<'_, LineState> {
@@ -100,6 +59,51 @@ impl InputLine {
     /// Sets the functions by which the user reaches a running turn.
     pub fn connect(&self, wishes: LineWishes) {
         self.lock().wishes = Some(wishes);
+    }
+
+    /// Shows the prompt, and waits for the end of the line: by the next message, or the first one of the queue. Dropping the
+    /// future loses nothing.
+    pub async fn read(&self) -> LineEnd {
+        loop {
+            self.await_message();
+            if let Some(end) = self.lock().ends.pop_front() {
+                return end;
+            }
+            self.ended.notified().await;
+        }
+    }
+
+    /// Shows the prompt, for a line that is read later.
+    pub fn await_message(&self) {
+        let mut state = self.lock();
+        state.await_message(&self.display);
+        self.draw(&state);
+    }
+
+    /// Does what Ctrl-C does at the prompt: clears the line, or ends an empty one.
+    pub fn interrupt(&self) {
+        let mut state = self.lock();
+        state.interrupt();
+        self.draw(&state);
+    }
+
+    /// Replaces the earlier messages to recall, oldest first; long ones are shown by their size.
+    pub fn learn(&self, entries: &[String]) {
+        let mut state = self.lock();
+        let pastes = state.settings.pastes.clone();
+        state.recall.learn(entries.iter().map(|entry| pastes.shorten(entry.clone())).collect());
+    }
+
+    /// Completes the line if a Tab asked for it before the words were known.
+    pub fn complete_late(&self) {
+        let mut state = self.lock();
+        state.complete_late();
+        self.draw(&state);
+    }
+
+    /// Keeps the last message, as it stood in the line, for Esc Esc.
+    pub fn keep_last(&self, message: String) {
+        self.lock().last = Some(message);
     }
 
     /// Puts messages at the front of the queue.
@@ -115,34 +119,8 @@ impl InputLine {
     /// Puts a text at the start of the line.
     pub fn begin_with(&self, begun: TypedText) {
         let mut state = self.lock();
-        let typed = state.field.take();
-        let begun = TypedText { text: state.settings.pastes.shorten(begun.text), ..begun };
-        state.field = TextField::from_text(&format!("{}{typed}", begun.text));
-        (state.pasted, state.is_fresh) = (begun.pasted, false);
-    }
-
-    /// Takes a queued message, or the end. `None` if there is only an unfinished line.
-    pub fn ready(&self) -> Option<NextInput> {
-        let mut state = self.lock();
-        let ready = match state.queue.pop_front() {
-            Some(message) => Some(NextInput::Message(message)),
-            None => std::mem::take(&mut state.ended).then_some(NextInput::End),
-        };
-        // The editor draws the line that is still being typed.
-        if ready.is_some() {
-            self.draw(&state);
-        }
-        ready
-    }
-
-    /// Takes the next input.
-    pub fn next(&self) -> NextInput {
-        self.ready().unwrap_or_else(|| {
-            let mut state = self.lock();
-            let begun = NextInput::Begun(state.take());
-            self.draw(&state);
-            begun
-        })
+        state.begin_with(begun);
+        self.draw(&state);
     }
 
     /// Shows a question, and waits for its answer. `None` if no answer will come. Dropping the future takes it away.
@@ -168,72 +146,21 @@ impl InputLine {
 
     fn press(&self, key: &Key, by_hand: bool) {
         let mut state = self.lock();
-        if *key != Key::Tab {
-            state.listed.clear();
-        }
-        if let Some(key) = state.press_question(key, by_hand, &self.display) {
-            self.press_line(&mut state, &key, by_hand);
-        }
-        match key {
-            Key::Char(_) | Key::Backspace | Key::Tab => state.last_key = Some(Instant::now()),
-            // After Enter the person is no longer typing.
-            Key::Enter => state.last_key = None,
-            _ => {}
+        if *key != Key::Ctrl('c') {
+            state.press(key, by_hand, &self.display);
+        } else if !state.interrupt() {
+            drop(state);
+            return terminal::interrupt_process();
         }
         self.draw(&state);
     }
 
-    fn press_line(&self, state: &mut LineState, key: &Key, by_hand: bool) {
-        if !state.settings.takes_messages && !state.has_focus() {
-            // Nothing but an answer is wanted.
-            return;
-        }
-        let was_empty = state.edited().is_empty();
-        let LineState { vi, .. } = &mut *state;
-        let mut vi = vi.take();
-        let left = vi.as_mut().map_or_else(|| Some(key.clone()), |vi| vi.press(state.edited(), key));
-        state.vi = vi;
-        let Some(key) = left else { return };
-        let is_answer = state.takes_words();
-        match key {
-            Key::Enter if is_answer || !state.settings.takes_messages => {}
-            Key::Enter => state.enter(),
-            Key::AltEnter => state.edited().insert("\n"),
-            Key::AltUp if !is_answer => {
-                if let Some(said) = state.steer() {
-                    let said = format!("for the next step: {}", text::one_line(&said, 200));
-                    self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
-                }
-            }
-            Key::Ctrl('o') => {
-                if let Some(wishes) = &state.wishes {
-                    (wishes.look)();
-                }
-            }
-            Key::Escape => {
-                if let Some(wishes) = &state.wishes {
-                    (wishes.stop)();
-                }
-            }
-            Key::Up if !is_answer => state.take_back(),
-            Key::Tab if !is_answer => state.complete(),
-            Key::Ctrl('d') if state.field.is_empty() && state.question.is_none() => state.ended = true,
-            Key::Paste(text) => state.paste(text),
-            Key::Backspace if state.drop_paste() => {}
-            key => {
-                let typed = matches!(key, Key::Char(_));
-                if state.edited().press(&key) == Edited::Changed && typed && was_empty {
-                    state.is_fresh = by_hand && state.has_focus();
-                }
-            }
-        }
-        state.is_fresh &= by_hand && !state.field.is_empty();
-    }
-
     fn draw(&self, state: &LineState) {
-        let is_empty =
-            state.field.is_empty() && state.queue.is_empty() && !state.ended && state.question.is_none();
-        self.display.set_now(FramePart::Typed, (!is_empty).then(|| draw_picture(state)));
+        if !state.ends.is_empty() {
+            self.ended.notify_one();
+        }
+        let picture = state.is_shown().then(|| draw_picture(state));
+        self.display.set_now(FramePart::Typed, picture);
     }
 }
 
@@ -253,141 +180,12 @@ impl Drop for ShownQuestion<'_> {
     }
 }
 
-impl LineState {
-    /// Takes the line.
-    fn take(&mut self) -> TypedText {
-        TypedText { text: self.field.take(), pasted: self.pasted.take() }
-    }
-
-    /// Gives the question a key first. Returns the key if it is for the line.
-    fn press_question(&mut self, key: &Key, by_hand: bool, display: &Display) -> Option<Key> {
-        let is_typing = self.last_key.is_some_and(|last| last.elapsed() < TYPING);
-        // Esc ends the insert mode of vi first.
-        let is_inserting = *key == Key::Escape && self.vi.as_ref().is_some_and(Vi::inserts);
-        let Self { question, field, is_fresh, .. } = self;
-        let Some(open) = question.as_mut() else { return Some(key.clone()) };
-        if !open.take_focus(is_typing) || !by_hand || is_inserting {
-            return Some(key.clone());
-        }
-        let is_listed = open.is_in_list();
-        match open.press(key, field, *is_fresh) {
-            QuestionStep::Passed => {
-                // It may have left the list.
-                display.set_now(FramePart::Question, Some(open.picture()));
-                return Some(key.clone());
-            }
-            QuestionStep::Moved => display.set_now(FramePart::Question, Some(open.picture())),
-            QuestionStep::Answered(answer) => {
-                let is_letter = !is_listed && !open.takes_words();
-                open.answer(answer);
-                if is_letter {
-                    self.take();
-                }
-            }
-        }
-        None
-    }
-
-    /// True if the question gets the keys.
-    fn has_focus(&self) -> bool {
-        self.question.as_ref().is_some_and(|open| open.has_focus)
-    }
-
-    /// True if what is typed now is the answer to the question.
-    fn takes_words(&self) -> bool {
-        self.question.as_ref().is_some_and(|open| open.has_focus && open.takes_words())
-    }
-
-    /// The text that keys edit.
-    fn edited(&mut self) -> &mut TextField {
-        match &mut self.question {
-            Some(open) if open.has_focus && open.takes_words() => &mut open.words,
-            _ => &mut self.field,
-        }
-    }
-
-    fn enter(&mut self) {
-        if self.field.text().trim().is_empty() {
-            return;
-        }
-        let mut joined = Joined::default();
-        match joined.add(&self.field.take()) {
-            Some(text) => self.queue.push_back(TypedText { text, pasted: self.pasted.take() }),
-            // The message continues in the next line.
-            None => self.field = TextField::from_text(&joined.rest().unwrap_or_default()),
-        }
-    }
-
-    /// Gives the line to the running turn. Returns it.
-    fn steer(&mut self) -> Option<String> {
-        let wishes = self.wishes.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
-        let said = self.settings.pastes.expand(&self.field.take());
-        self.pasted = None;
-        (wishes.steer)(said.clone());
-        Some(said)
-    }
-
-    fn take_back(&mut self) {
-        if self.field.is_empty()
-            && let Some(message) = self.queue.pop_back()
-        {
-            self.field = TextField::from_text(&message.text);
-            self.pasted = message.pasted;
-        }
-    }
-
-    /// Inserts a paste: a long one as the words that stand for it.
-    fn paste(&mut self, text: String) {
-        let shown = self.settings.pastes.shorten(text);
-        if self.takes_words() {
-            return self.edited().insert(&shown);
-        }
-        if self.field.is_empty() {
-            self.pasted = Some(shown.clone());
-        }
-        self.field.insert(&shown);
-    }
-
-    /// Deletes a long paste before the cursor as a whole. False if there is none.
-    fn drop_paste(&mut self) -> bool {
-        let pastes = self.settings.pastes.clone();
-        let field = self.edited();
-        let start = pastes.at_end_of(field.split().0);
-        if let Some(start) = start {
-            field.replace_before(start, "");
-        }
-        start.is_some()
-    }
-
-    /// Completes what has one end. Of several the common start is taken and all are listed; each further Tab takes the
-    /// next of them.
-    fn complete(&mut self) {
-        let Some(complete) = self.settings.complete.clone() else { return };
-        let (before, _) = self.field.split();
-        let (text, pos) = (self.field.text(), before.len());
-        if let Some((start, offer)) = self.offered.again(text, pos) {
-            self.field.replace_before(start, &offer.inserted);
-            self.offered.move_to(self.field.text(), self.field.split().0.len());
-            return;
-        }
-        let (start, offers) = complete(before, pos);
-        self.offered.keep(text, pos, start, &offers);
-        let common = find_common_start(&offers);
-        // What several have in common may lack letters that were typed.
-        if offers.len() == 1 || common.starts_with(&before[start..]) {
-            self.field.replace_before(start, common);
-        }
-        if offers.len() > 1 {
-            self.offered.move_to(self.field.text(), self.field.split().0.len());
-            self.listed = offers.into_iter().map(|offer| offer.shown).collect();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::picture::offers_below;
     use super::*;
+    use crate::config::EditMode;
+    use crate::screen::ink::Line as InkLine;
 
     fn typing() -> InputLine {
         with_keys_of(EditMode::Emacs)
@@ -397,85 +195,156 @@ mod tests {
         let complete: CompleteLine = Arc::new(|line, _| {
             let words = ["/context", "/compact ", "/copy ", "/cost", "/tools"].into_iter();
             let words = words.filter(|word| word.starts_with(line));
-            (0, words.map(|word| Offer { shown: word.trim().to_owned(), inserted: word.to_owned() }).collect())
+            let offers = words.map(|word| Offer { shown: word.trim().to_owned(), inserted: word.to_owned() });
+            Some((0, offers.collect()))
         });
-        let settings =
-            LineSettings { edit_mode, complete: Some(complete), takes_messages: true, ..LineSettings::default() };
+        let settings = LineSettings {
+            edit_mode,
+            complete: Some(complete),
+            takes_messages: true,
+            hints: true,
+            ..LineSettings::default()
+        };
         InputLine::new(Display::default(), settings)
     }
 
-    fn press(typing: &InputLine, keys: &str) {
-        for c in keys.chars() {
-            typing.press(
-                &match c {
+    impl InputLine {
+        fn type_keys(&self, keys: &str) {
+            for c in keys.chars() {
+                self.key(match c {
                     '\r' => Key::Enter,
                     '\t' => Key::Tab,
                     '↑' => Key::Up,
+                    '↓' => Key::Down,
+                    '→' => Key::Right,
+                    '⎋' => Key::Escape,
+                    '\n' => Key::LineBreak,
+                    c @ '\u{1}'..='\u{1a}' => Key::Ctrl(char::from(c as u8 + b'a' - 1)),
                     c => Key::Char(c),
-                },
-                true,
-            );
+                });
+            }
+        }
+
+        fn key(&self, key: Key) {
+            self.press(&key, true);
+        }
+
+        fn paste(&self, text: &str) {
+            self.key(Key::Paste(text.to_owned()));
+        }
+
+        fn text(&self) -> String {
+            self.lock().field.text().to_owned()
+        }
+
+        /// Shows the prompt, and returns how its line has ended already.
+        fn end(&self) -> Option<LineEnd> {
+            self.await_message();
+            self.lock().ends.pop_front()
+        }
+
+        #[track_caller]
+        fn message(&self) -> TypedText {
+            match self.end() {
+                Some(LineEnd::Message(message)) => message,
+                end => panic!("no message: {end:?}"),
+            }
         }
     }
 
     #[test]
-    fn enter_queues_up_takes_back_and_the_rest_goes_on_in_the_editor() {
+    fn enter_queues_up_takes_back_and_the_rest_stays_in_the_line() {
         let typing = typing();
-        press(&typing, "one\r\rtwo\rthree\r↑!\rhalf");
+        typing.type_keys("one\r\rtwo\rthree\r↑!\rhalf");
         for message in ["one", "two", "three!"] {
-            assert_eq!(typing.next(), NextInput::Message(message.to_owned().into()));
+            assert_eq!(typing.message().text, message);
         }
-        assert_eq!(typing.next(), NextInput::Begun("half".to_owned().into()));
-        assert_eq!(typing.next(), NextInput::Begun(TypedText::default()));
+        assert_eq!((typing.end(), typing.text()), (None, "half".to_owned()));
+        typing.type_keys(" more\r");
+        assert_eq!(typing.message().text, "half more", "the prompt sends it");
     }
 
     #[test]
     fn a_message_of_several_lines_is_one() {
         let typing = typing();
-        press(&typing, "one \\\rtwo\r\"\"\"\rthree\r\"\"\"\r");
-        assert_eq!(typing.next(), NextInput::Message("one \ntwo".to_owned().into()));
-        assert_eq!(typing.next(), NextInput::Message("\"\"\"\nthree\n\"\"\"".to_owned().into()));
+        typing.type_keys("one \\\rtwo\r\"\"\"\rthree\r\"\"\"\rfour\nfive\r");
+        for message in ["one \ntwo", "\"\"\"\nthree\n\"\"\"", "four\nfive"] {
+            assert_eq!(typing.message().text, message);
+        }
     }
 
     #[test]
     fn tab_completes_what_has_one_end_and_control_d_ends_behind_the_queue() {
         let typing = typing();
-        press(&typing, "/too\t\r");
-        typing.press(&Key::Ctrl('d'), true);
-        assert_eq!(typing.next(), NextInput::Message("/tools".to_owned().into()));
-        assert_eq!(typing.next(), NextInput::End);
+        typing.type_keys("/too\t\r\u{4}");
+        assert_eq!(typing.message().text, "/tools");
+        assert_eq!(typing.end(), Some(LineEnd::Closed));
+    }
+
+    #[test]
+    fn control_c_clears_the_line_and_ends_an_empty_one() {
+        let typing = typing();
+        assert_eq!(typing.end(), None);
+        typing.type_keys("one\u{3}");
+        assert_eq!((typing.end(), typing.text()), (None, String::new()));
+        typing.type_keys("\u{19}");
+        assert_eq!(typing.text(), "one", "Ctrl-Y brings it back");
+        typing.type_keys("\u{3}↑");
+        assert_eq!(typing.text(), "one", "and Up");
+        typing.type_keys("\u{3}\u{3}");
+        assert_eq!(typing.end(), Some(LineEnd::Interrupted));
+    }
+
+    #[test]
+    fn earlier_messages_come_back_are_searched_and_hinted_at() {
+        let typing = typing();
+        typing.learn(&["the heron", "one\ntwo", "the egret"].map(str::to_owned));
+        assert_eq!(typing.end(), None);
+        typing.type_keys("x↑↑");
+        assert_eq!(typing.text(), "one\ntwo");
+        typing.type_keys("↑a");
+        assert_eq!(typing.text(), "onea\ntwo", "first from row to row");
+        typing.type_keys("\u{3}the →");
+        assert_eq!(typing.text(), "the egret");
+        typing.type_keys("\u{3}\u{12}the\u{12}\u{12}\r");
+        assert_eq!(typing.message().text, "the heron");
+        assert_eq!(typing.end(), None);
+        typing.type_keys("draft\u{12}egret\u{7}");
+        assert_eq!(typing.text(), "draft");
+        typing.type_keys("\u{3}");
+        typing.keep_last("said".to_owned());
+        typing.type_keys("⎋⎋");
+        assert_eq!(typing.text(), "said");
     }
 
     #[test]
     fn what_is_pasted_at_the_start_is_known_to_be_until_it_is_changed() {
         let typing = typing();
         for (keys, is_pasted) in [("\r", true), (" and more\r", true), ("\r\u{2191}\r", true)] {
-            typing.press(&Key::Paste("!touch ran".to_owned()), true);
-            press(&typing, keys);
-            let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
-            assert_eq!(message.is_pasted(), is_pasted, "{keys:?}");
+            typing.paste("!touch ran");
+            typing.type_keys(keys);
+            assert_eq!(typing.message().is_pasted(), is_pasted, "{keys:?}");
         }
-        press(&typing, "!ls\r");
-        let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
-        assert!(!message.is_pasted());
-        typing.press(&Key::Paste("!touch".to_owned()), true);
-        assert!(matches!(typing.next(), NextInput::Begun(begun) if begun.is_pasted()));
+        assert_eq!(typing.end(), None);
+        typing.type_keys("!ls\r");
+        assert!(!typing.message().is_pasted());
+        assert_eq!(typing.end(), None);
+        typing.paste("!touch");
+        typing.type_keys("\u{f}");
+        assert!(matches!(typing.end(), Some(LineEnd::Looking(begun)) if begun.is_pasted()));
     }
 
     #[test]
     fn tab_lists_several_offers_and_takes_one_after_another() {
         let typing = typing();
-        press(&typing, "/co\t");
-        let seen = || {
-            let state = typing.lock();
-            (state.field.text().to_owned(), state.listed.len())
-        };
+        typing.type_keys("/co\t");
+        let seen = || (typing.text(), typing.lock().listed.len());
         assert_eq!(seen(), ("/co".to_owned(), 4));
-        press(&typing, "\t");
+        typing.type_keys("\t");
         assert_eq!(seen().0, "/context");
-        press(&typing, "\t");
+        typing.type_keys("\t");
         assert_eq!(seen().0, "/compact ");
-        press(&typing, "x");
+        typing.type_keys("x");
         assert_eq!(seen().1, 0);
         let rows = offers_below(&vec!["word".to_owned(); 100], 20, 4);
         let rows: Vec<String> = rows.iter().map(InkLine::text).collect();
@@ -487,36 +356,33 @@ mod tests {
     fn a_long_paste_stands_in_the_line_by_its_size_and_is_known_whole() {
         let typing = typing();
         let lines = vec!["line"; 84].join("\n");
-        press(&typing, "see ");
-        typing.press(&Key::Paste(lines.clone()), true);
-        press(&typing, ", please\r");
+        typing.type_keys("see ");
+        typing.paste(&lines);
+        typing.type_keys(", please\r");
         let pastes = typing.lock().settings.pastes.clone();
-        let NextInput::Message(message) = typing.next() else { panic!("it was queued") };
+        let message = typing.message();
         assert_eq!(message.text, "see [pasted 84 lines], please");
         assert_eq!(message.expand(&pastes).text, format!("see {lines}, please"));
-        typing.press(&Key::Paste(lines.clone()), true);
-        typing.press(&Key::Backspace, true);
-        assert!(typing.lock().field.is_empty(), "it is deleted as one thing");
+        typing.paste(&lines);
+        typing.key(Key::Backspace);
+        assert_eq!(typing.text(), "", "it is deleted as one thing");
+        let said = lines.clone();
         typing.connect(LineWishes {
-            steer: Box::new(move |said| assert_eq!(said, lines)),
+            steer: Box::new(move |text| assert_eq!(text, said)),
             look: Box::new(|| ()),
             stop: Box::new(|| ()),
         });
-        typing.press(&Key::Paste(vec!["line"; 84].join("\n")), true);
-        typing.press(&Key::AltUp, true);
-        assert!(typing.lock().field.is_empty(), "it was given to the turn");
+        typing.paste(&lines);
+        typing.key(Key::AltUp);
+        assert_eq!(typing.text(), "", "it was given to the turn");
     }
 
     #[test]
     fn the_keys_of_vi_edit_the_line() {
         let typing = with_keys_of(EditMode::Vi);
-        press(&typing, "one two");
-        typing.press(&Key::Escape, true);
-        press(&typing, "0dwAx\r");
-        typing.press(&Key::Escape, true);
-        press(&typing, "k");
-        assert_eq!(typing.lock().field.text(), "twox", "k takes a message back");
-        press(&typing, "i\r");
-        assert_eq!(typing.next(), NextInput::Message("twox".to_owned().into()));
+        typing.type_keys("one two⎋0dwAx\r⎋k");
+        assert_eq!(typing.text(), "twox", "k takes a message back");
+        typing.type_keys("i\r");
+        assert_eq!(typing.message().text, "twox");
     }
 }

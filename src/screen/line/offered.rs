@@ -39,26 +39,10 @@ impl Offered {
         Some((self.start, offer))
     }
 
-    /// True if `text` is one of the offers.
-    pub fn has(&self, text: &str) -> bool {
-        self.offers.iter().any(|offer| offer.inserted == text)
-    }
-
     /// Stores the line after an offer, or the common start of all, was inserted.
     pub fn move_to(&mut self, line: &str, pos: usize) {
         (self.line, self.pos) = (line.to_owned(), pos);
     }
-}
-
-/// Keeps as many offers as fit on a screen of this size without scrolling, each cut to one row.
-pub fn fit_offers(mut offers: Vec<Offer>, width: usize, height: usize) -> Vec<Offer> {
-    for offer in &mut offers {
-        offer.shown = cut_to_width(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();
-    }
-    let widest = offers.iter().map(|offer| count_columns(&offer.shown)).max().unwrap_or(0) + GAP;
-    let a_row = (width / widest).max(1);
-    offers.truncate(a_row * height.saturating_sub(3).max(2));
-    offers
 }
 
 /// What all offers begin with.
@@ -107,15 +91,6 @@ mod tests {
         assert_eq!(offered.again("see @0x", 7), None, "something else was typed");
         offered.keep("see @", 5, 4, &offers(1));
         assert_eq!(offered.again("see @", 5), None, "one offer is taken at once");
-    }
-
-    #[test]
-    fn a_list_fits_the_screen() {
-        for (width, height, count) in [(80, 24, 168), (40, 10, 28), (8, 10, 7), (1, 1, 2)] {
-            let shown = fit_offers(offers(500), width, height);
-            assert_eq!(shown.len(), count, "{width}x{height}");
-            assert!(shown.iter().all(|offer| count_columns(&offer.shown) <= width), "{width}x{height}");
-        }
     }
 
     #[test]

@@ -1,24 +1,37 @@
 //! Draws the line: the queued messages, the text, and what completes it.
 
-use super::LineState;
 use super::offered::lay_out_grid;
+use super::recall::HistorySearch;
+use super::state::LineState;
 use crate::base::text;
 use crate::screen::ink::{Ink, Line as InkLine};
-use crate::screen::surface::{DrawMoment, Picture, Sketch, draw_typed};
+use crate::screen::surface::{DrawMoment, PROMPT, Picture, Sketch, TypedLine};
+
+/// The most rows of the line while other parts of the screen need room too.
+const MOST_ROWS: usize = 8;
+/// The rows that it leaves free otherwise.
+const FREE_ROWS: usize = 2;
 
 /// Draws the queue, the line, and what completes it.
 pub(super) fn draw_picture(state: &LineState) -> Picture {
     let words =
         state.question.as_ref().filter(|open| open.takes_words() && (open.has_focus || state.field.is_empty()));
-    let field = words.map_or(&state.field, |open| &open.words).clone();
+    let field = words.map_or(&state.field, |open| &open.words);
+    let (text, cursor) = (field.text().to_owned(), field.cursor());
+    let hint = state.hint().map(str::to_owned);
+    let lead = state.search.as_ref().map(HistorySearch::lead);
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
     let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     let listed = state.listed.clone();
+    let is_prompt = state.is_prompt();
     Box::new(move |moment: &DrawMoment| {
-        let mut sketch = draw_typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| draw_queued(message, moment.room)).collect();
         lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
+        let lead = lead.as_deref().unwrap_or(PROMPT);
+        let typed = TypedLine { lead, text: &text, cursor, hint: hint.as_deref() };
+        let free = moment.rows.saturating_sub(above + FREE_ROWS);
+        let mut sketch = typed.draw(moment.room, if is_prompt { free } else { free.min(MOST_ROWS) });
         lines.append(&mut sketch.lines);
         lines.extend(offers_below(&listed, moment.room, moment.rows.saturating_sub(lines.len())));
         Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }

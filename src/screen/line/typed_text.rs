@@ -1,16 +1,20 @@
-//! Text as it stands in a line, and the next input that it makes.
+//! Text as it stands in a line, and how the line ends.
 
-use super::{Joined, Pastes};
+use super::Pastes;
 
-/// The next input.
+/// How the line that a message was awaited in has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NextInput {
-    /// A queued message.
+pub enum LineEnd {
+    /// Enter sent a message.
     Message(TypedText),
-    /// Ctrl-D was pressed.
-    End,
-    /// Nothing is queued; the next line begins with this text.
-    Begun(TypedText),
+    /// Ctrl-C on an empty line.
+    Interrupted,
+    /// Ctrl-D on an empty line.
+    Closed,
+    /// The message continues in the person's editor.
+    Elsewhere(TypedText),
+    /// The person wants to see the last output, and then continue with this line.
+    Looking(TypedText),
 }
 
 /// A text as it stands in the line, and its start if the start was pasted.
@@ -24,12 +28,6 @@ impl TypedText {
     /// True if it begins with pasted text: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
-    }
-
-    /// The message that this is the last line of.
-    pub fn join_after(self, mut joined: Joined) -> Self {
-        let pasted = self.pasted.filter(|_| joined.is_empty());
-        Self { text: joined.add(&self.text).or_else(|| joined.rest()).unwrap_or_default(), pasted }
     }
 
     /// With its long pastes in full.

@@ -11,4 +11,4 @@ mod typed;
 
 pub use frame::{DrawMoment, FramePart, Picture, Sketch};
 pub(super) use state::{Surface, SurfaceSetup};
-pub use typed::{PROMPT, draw_typed};
+pub use typed::{PROMPT, TypedLine, draw_sent};

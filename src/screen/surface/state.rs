@@ -39,8 +39,8 @@ pub(in crate::screen) struct Surface {
     /// Lines that were not yet written when the screen was suspended.
     owed: String,
     drawn: Area,
-    /// The open suspensions; true for each that lets text pass.
-    suspended: Vec<bool>,
+    /// How many programs have the screen.
+    suspensions: usize,
     /// True if something changed since the last frame.
     dirty: bool,
     last_frame: Option<Instant>,
@@ -66,7 +66,7 @@ impl Surface {
             controls: String::new(),
             owed: String::new(),
             drawn: Area::default(),
-            suspended: Vec::new(),
+            suspensions: 0,
             dirty: false,
             last_frame: None,
         }
@@ -113,6 +113,13 @@ impl Surface {
         self.dirty = true;
     }
 
+    /// Clears the screen.
+    pub fn clear(&mut self) {
+        self.controls += "\x1b[H\x1b[2J";
+        self.drawn = Area::default();
+        self.dirty = true;
+    }
+
     pub fn set(&mut self, part: FramePart, picture: Option<Picture>) {
         let now = Instant::now();
         self.dirty = true;
@@ -146,17 +153,17 @@ impl Surface {
         self.dirty = true;
     }
 
-    pub fn suspend(&mut self, passes: bool) {
-        if !passes && !self.is_held() {
+    pub fn suspend(&mut self) {
+        if self.suspensions == 0 {
             self.owed += &std::mem::take(&mut self.committed);
             self.owed += &std::mem::take(&mut self.begun);
         }
-        self.suspended.push(passes);
+        self.suspensions += 1;
         self.dirty = true;
     }
 
     pub fn resume(&mut self) {
-        self.suspended.pop();
+        self.suspensions -= 1;
         self.dirty = true;
     }
 
@@ -165,14 +172,14 @@ impl Surface {
         self.dirty && !self.is_waiting()
     }
 
-    /// True if another program has the screen and text must wait.
+    /// True if another program has the screen, and everything must wait.
     fn is_held(&self) -> bool {
-        self.suspended.contains(&false)
+        self.suspensions > 0
     }
 
     /// True if everything left to write waits for the screen.
     fn is_waiting(&self) -> bool {
-        self.is_held() && self.drawn.rows.is_empty() && self.owed.is_empty() && self.controls.is_empty()
+        self.is_held() && self.drawn.rows.is_empty() && self.owed.is_empty()
     }
 
     /// The time when the next frame is due; `None` until something changes.
@@ -181,7 +188,9 @@ impl Surface {
         if self.is_dirty() {
             return Some(last + FRAME);
         }
-        if !self.suspended.is_empty() || (self.parts.is_empty() && self.answer.is_none()) {
+        // The line alone changes with its keys, and whoever waits for it says when the screen changes.
+        let rests = self.answer.is_none() && self.parts.keys().all(|part| *part == FramePart::Typed);
+        if self.is_held() || rests {
             return None;
         }
         let moves = self.parts.contains_key(&FramePart::Work);
@@ -196,25 +205,21 @@ impl Surface {
             return String::new();
         }
         self.dirty = false;
-        let is_suspended = !self.suspended.is_empty();
         let (width, height) = self.size();
-        let area = if is_suspended {
+        let mut committed = std::mem::take(&mut self.owed);
+        let mut controls = String::new();
+        let area = if self.is_held() {
             self.parts.values_mut().for_each(|shown| shown.is_drawn = false);
             Area { width, ..Area::default() }
         } else {
+            committed += &std::mem::take(&mut self.committed);
+            controls = std::mem::take(&mut self.controls);
             let sketches = self.sketches(now, width - 1, height - 1);
             Area::stack(sketches, width - 1, width, self.setup.style)
         };
-        let mut committed = std::mem::take(&mut self.owed);
-        if !self.is_held() {
-            committed += &std::mem::take(&mut self.committed);
-            if is_suspended {
-                committed += &std::mem::take(&mut self.begun);
-            }
-        }
         let bytes = self.drawn.turned_into(&area, &committed, self.setup.reflows);
         self.drawn = area;
-        std::mem::take(&mut self.controls) + &bytes
+        controls + &bytes
     }
 
     /// Draws the parts. The parts that the person acts on get their rows first; the answer gets the rest.

@@ -3,48 +3,82 @@
 use super::frame::Sketch;
 use crate::base::text;
 use crate::screen::ink::{Ink, Inks, Line};
-use crate::screen::terminal::TextField;
 
 /// The prompt before the line.
 pub const PROMPT: &str = "> ";
-/// The most rows of the line that are shown.
-const ROWS: usize = 8;
+/// The columns that a long prompt leaves for the text, if the screen has twice as many.
+const LEAST: usize = 8;
+/// What stands before the further rows of the line.
+const INDENT: &str = "  ";
 
-/// Draws the rows of the line around the cursor.
-pub fn draw_typed(field: &TextField, room: usize) -> Sketch {
-    let (before, after) = field.split();
-    let width = room.saturating_sub(PROMPT.len()).max(1);
-    let mut rows = vec![String::new()];
-    let mut cursor = None;
-    for (at, c) in before.chars().chain(after.chars()).enumerate() {
-        let shown = text::make_visible(c.encode_utf8(&mut [0; 4])).replace('\t', "    ");
-        let row = rows.last().map_or("", String::as_str);
-        // Measured together with the row so far: marks and joined emoji take no columns by themselves.
-        let is_full = c != '\n' && text::count_columns(&format!("{row}{shown}")) > width;
-        if is_full {
-            rows.push(String::new());
+/// The line as it is drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct TypedLine<'t> {
+    /// The prompt.
+    pub lead: &'t str,
+    pub text: &'t str,
+    /// The place of the cursor, a byte of the text.
+    pub cursor: usize,
+    /// What the line may go on with.
+    pub hint: Option<&'t str>,
+}
+
+impl TypedLine<'_> {
+    /// Draws the rows around the cursor, at most this many.
+    pub fn draw(&self, room: usize, most: usize) -> Sketch {
+        let lead = text::cut_to_width(self.lead, room.saturating_sub(LEAST).max(room / 2));
+        let width = |row: usize| {
+            let lead = if row == 0 { text::count_columns(&lead) } else { INDENT.len() };
+            (lead, room.saturating_sub(lead).max(1))
+        };
+        let mut rows = vec![String::new()];
+        let mut cursor = None;
+        for (at, c) in self.text.char_indices() {
+            let shown = text::make_visible(c.encode_utf8(&mut [0; 4])).replace('\t', "    ");
+            let row = rows.last().map_or("", String::as_str);
+            // Measured together with the row so far: marks and joined emoji take no columns by themselves.
+            let is_full = c != '\n' && text::count_columns(&format!("{row}{shown}")) > width(rows.len() - 1).1;
+            if is_full {
+                rows.push(String::new());
+            }
+            if at == self.cursor {
+                cursor = Some(find_end(&rows));
+            }
+            match rows.last_mut() {
+                Some(_) if c == '\n' => rows.push(String::new()),
+                Some(row) => *row += &shown,
+                None => {}
+            }
         }
-        if at == before.chars().count() {
-            cursor = Some(find_end(&rows));
+        let (mut row, mut column) = cursor.unwrap_or_else(|| find_end(&rows));
+        if column >= width(row).1 {
+            rows.insert(row + 1, String::new());
+            (row, column) = (row + 1, 0);
         }
-        match rows.last_mut() {
-            Some(_) if c == '\n' => rows.push(String::new()),
-            Some(row) => *row += &shown,
-            None => {}
+        let from = (row + 1).saturating_sub(most.max(1));
+        let shown = rows.iter().enumerate().skip(from).take(most.max(1));
+        let mut lines: Vec<Line> = shown
+            .map(|(at, row)| Line::from((Ink::Cyan, if at == 0 { &*lead } else { INDENT })).add(Inks::PLAIN, row))
+            .collect();
+        if let (Some(hint), Some(last)) = (self.hint, lines.last_mut()) {
+            last.push(Ink::Dim, &cut_hint(hint, width(row).1 - column));
         }
+        Sketch { lines, cursor: Some((row - from, column + width(row).0)) }
     }
-    let mut cursor = cursor.unwrap_or_else(|| find_end(&rows));
-    if cursor.1 >= width {
-        rows.insert(cursor.0 + 1, String::new());
-        cursor = (cursor.0 + 1, 0);
-    }
-    let from = (cursor.0 + 1).saturating_sub(ROWS);
-    let shown = rows.iter().enumerate().skip(from).take(ROWS);
-    let lines = shown.map(|(index, row)| {
-        let lead = if index == 0 { PROMPT } else { "  " };
-        Line::from((Ink::Cyan, lead)).add(Inks::PLAIN, row)
-    });
-    Sketch { lines: lines.collect(), cursor: Some((cursor.0 - from, cursor.1 + PROMPT.len())) }
+}
+
+/// The rows of a line that was sent.
+pub fn draw_sent(text: &str) -> Vec<Line> {
+    let shown = text::make_visible(text);
+    let leads = std::iter::once(PROMPT).chain(std::iter::repeat(INDENT));
+    leads.zip(shown.lines()).map(|(lead, row)| Line::from((Ink::Cyan, lead)).add(Inks::PLAIN, row)).collect()
+}
+
+/// The part of a hint that fits in the row.
+fn cut_hint(hint: &str, room: usize) -> String {
+    let first = hint.lines().next().unwrap_or_default();
+    let more = if first.len() < hint.len() { " …" } else { "" };
+    text::cut_to_width(&text::make_visible(&format!("{first}{more}")), room).into_owned()
 }
 
 /// The end of the last row.
@@ -55,24 +89,20 @@ fn find_end(rows: &[String]) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::terminal::Key;
 
     #[test]
     fn the_line_is_broken_at_the_edge_and_the_cursor_is_where_typing_goes_on() {
-        let shown = |before: &str, after: &str, room| {
-            let mut field = TextField::from_text(before);
-            field.insert(after);
-            for _ in after.chars() {
-                field.press(&Key::Left);
-            }
-            let sketch = draw_typed(&field, room);
+        let drawn = |text: &str, cursor, room| {
+            let sketch = TypedLine { lead: PROMPT, text, cursor, hint: Some("more words") }.draw(room, 8);
             let rows: Vec<String> = sketch.lines.iter().map(Line::text).collect();
             (rows, sketch.cursor)
         };
-        assert_eq!(shown("ab", "c", 10), (vec!["> abc".to_owned()], Some((0, 4))));
-        assert_eq!(shown("日本語", "", 6), (vec!["> 日本".to_owned(), "  語".to_owned()], Some((1, 4))));
-        assert_eq!(shown("a\nb", "", 10), (vec!["> a".to_owned(), "  b".to_owned()], Some((1, 3))));
-        let (rows, cursor) = shown(&"x\n".repeat(40), "", 10);
-        assert_eq!((rows.len(), cursor), (ROWS, Some((ROWS - 1, 2))));
+        assert_eq!(drawn("abc", 2, 7), (vec!["> abcmo…".to_owned()], Some((0, 4))));
+        assert_eq!(drawn("日本語", 9, 6), (vec!["> 日本".to_owned(), "  語m…".to_owned()], Some((1, 4))));
+        assert_eq!(drawn("a\nb", 3, 20), (vec!["> a".to_owned(), "  bmore words".to_owned()], Some((1, 3))));
+        let (rows, cursor) = drawn(&"x\n".repeat(40), 80, 10);
+        assert_eq!((rows.len(), cursor), (8, Some((7, 2))));
+        let searched = TypedLine { lead: "(search): ", text: "found", cursor: 5, hint: None }.draw(40, 5);
+        assert_eq!((searched.lines[0].text(), searched.cursor), ("(search): found".to_owned(), Some((0, 15))));
     }
 }

@@ -5,9 +5,10 @@ use super::keys::Key;
 /// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
 /// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
 pub(super) fn join_burst(keys: Vec<Key>) -> Vec<Key> {
-    let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
-    let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
-    let word = keys.iter().take_while(|key| !matches!(key, Key::Char(' ') | Key::Enter));
+    let is_end = |key: &Key| matches!(key, Key::Enter | Key::LineBreak);
+    let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab) || is_end(key);
+    let breaks = keys.iter().position(is_end).is_some_and(|at| at + 1 < keys.len());
+    let word = keys.iter().take_while(|key| **key != Key::Char(' ') && !is_end(key));
     let is_command = keys.first() == Some(&Key::Char('/')) && !word.skip(1).any(|key| *key == Key::Char('/'));
     if !breaks || is_command || !keys.iter().all(is_text) {
         return keys;
@@ -15,9 +16,11 @@ pub(super) fn join_burst(keys: Vec<Key>) -> Vec<Key> {
     let as_char = |key: &Key| match key {
         Key::Char(c) => *c,
         Key::Tab => '\t',
+        Key::Enter => '\r',
         _ => '\n',
     };
     let text: String = keys.iter().map(as_char).collect();
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let paste = Key::Paste(text.trim_end_matches('\n').to_owned());
     std::iter::once(paste).chain(text.ends_with('\n').then_some(Key::Enter)).collect()
 }
@@ -34,10 +37,12 @@ mod tests {
         for (text, expected) in [
             ("one\rtwo", vec![paste("one\ntwo")]),
             ("one\n\ttwo\r", vec![paste("one\n\ttwo"), Key::Enter]),
+            ("one\r\ntwo\r\n", vec![paste("one\ntwo"), Key::Enter]),
             ("y\r", vec![Key::Char('y'), Key::Enter]),
             ("/a\rb", vec![Key::Char('/'), Key::Char('a'), Key::Enter, Key::Char('b')]),
             ("/a/b\rc", vec![paste("/a/b\nc")]),
             ("\r", vec![Key::Enter]),
+            ("\n", vec![Key::LineBreak]),
             ("a\r\x04", vec![Key::Char('a'), Key::Enter, Key::Ctrl('d')]),
         ] {
             assert_eq!(keys(text), expected, "{text:?}");

@@ -1,5 +1,4 @@
-//! The owner of the terminal's input: one thread, which reads keys and passes them on, or lends the terminal to a line
-//! editor.
+//! The owner of the terminal's input: one thread, which reads keys and passes them on.
 //!
 //! All keys go to the [`Listener`], which is also told whether a hand can have typed them: text may follow a paste in the
 //! same moment, and pretend to be keys.
@@ -18,7 +17,7 @@ use super::abilities::theme_of;
 use super::burst::join_burst;
 use super::input::{self, WaitResult, wait_input};
 use super::keys::{Key, KeyDecoder, Listener};
-use super::modes::{self, Modes, SuspendMeaning};
+use super::modes::{self, Modes};
 
 /// The time after which a lone escape is the key.
 const ESCAPE: Duration = Duration::from_millis(30);
@@ -26,6 +25,11 @@ const ESCAPE: Duration = Duration::from_millis(30);
 const PASTED: Duration = Duration::from_millis(200);
 /// The most bytes of a key, or of a few.
 const FEW: usize = 16;
+/// The most bytes of one read from a terminal, and of all that are taken as one piece.
+const PIECE: usize = 4096;
+const MOST_READ: usize = 1024 * 1024;
+/// The longest wait for the rest of a piece that is longer than one read.
+const BURST: Duration = Duration::from_millis(5);
 /// The longest wait for the terminal's answer about its background.
 const ANSWER: Duration = Duration::from_millis(300);
 
@@ -59,10 +63,6 @@ enum ConsoleRequest {
     Focus(oneshot::Sender<()>),
     /// The question is over.
     Blur,
-    /// Lets a function read the terminal. Afterwards keys wait for the next reader, or for [`ConsoleRequest::Listen`].
-    Lend(Box<dyn FnOnce() + Send>),
-    /// Keys go to the listener again.
-    Listen,
     /// Another program has the terminal until the second channel closes.
     Leave(oneshot::Sender<()>, back::Receiver<()>),
     /// The program stops once the sender is dropped, and continues when the receiver is closed.
@@ -109,9 +109,12 @@ impl Console {
         waker.set_nonblocking(true).ok()?;
         woken.set_nonblocking(true).ok()?;
         modes::put_back_after_panic();
-        input::leave_signals_to_the_reader();
+        input::leave_stops_to_the_reader();
         let shared = Arc::new(ConsoleState::default());
-        if !listens {
+        if listens {
+            // Before anything is shown: whoever sees a prompt has these modes.
+            modes.hold_keys();
+        } else {
             let (shared, waker) = (Arc::clone(&shared), waker.try_clone().ok()?);
             std::thread::Builder::new().name("stops".to_owned()).spawn(move || shared.take_stops(&waker)).ok()?;
         }
@@ -121,7 +124,6 @@ impl Console {
             modes,
             listener,
             listens,
-            pauses: false,
             questions: 0,
             pasted: None,
             asked: None,
@@ -142,17 +144,6 @@ impl Console {
         Focus { shared: Arc::clone(&self.shared), waker }
     }
 
-    /// Calls `read` on the reading thread, with exclusive use of the terminal. Keys that are typed afterwards stay in the
-    /// terminal until the next call or [`Console::listen`]: whose they are is not known before.
-    pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
-        self.shared.send(ConsoleRequest::Lend(Box::new(read)), &self.waker);
-    }
-
-    /// Passes keys to the listener again after [`Console::lend`].
-    pub fn listen(&self) {
-        self.shared.send(ConsoleRequest::Listen, &self.waker);
-    }
-
     /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
     pub async fn leave(&self) -> Away {
         let (returned, is_returned) = back::channel();
@@ -163,7 +154,7 @@ impl Console {
         Away { _returned: returned }
     }
 
-    /// Waits for the terminal's answer about its background before the terminal is lent next.
+    /// Waits for the terminal's answer about its background before another program gets the terminal.
     pub fn expect_answer(&self) {
         self.shared.send(ConsoleRequest::Asked, &self.waker);
     }
@@ -189,8 +180,6 @@ struct ConsoleReader {
     modes: Modes,
     listener: Box<dyn Listener>,
     listens: bool,
-    /// A function that read the terminal has returned, and nobody has said what comes next.
-    pauses: bool,
     /// The number of questions that read keys.
     questions: usize,
     /// The time of the last paste, and of what followed it in a flood.
@@ -203,16 +192,14 @@ struct ConsoleReader {
 impl ConsoleReader {
     fn serve(mut self) {
         if self.listens {
-            input::take_signals();
+            input::take_stop_signal();
         }
-        self.rest();
+        self.take_over();
         loop {
             while let Some(request) = self.next_request() {
                 match request {
                     ConsoleRequest::Focus(ready) => self.give_focus(ready),
                     ConsoleRequest::Blur => self.blur(),
-                    ConsoleRequest::Lend(read) => self.lend(read),
-                    ConsoleRequest::Listen => self.pauses = false,
                     ConsoleRequest::Leave(left, is_returned) => self.leave(left, &is_returned),
                     ConsoleRequest::Stop(wanted, until_continued) => self.stop(|| {
                         drop(wanted);
@@ -222,11 +209,11 @@ impl ConsoleReader {
                     ConsoleRequest::Rest => return self.shared.is_away.store(true, Ordering::SeqCst),
                 }
             }
-            let reads = self.listens && !self.pauses || self.questions > 0;
+            let reads = self.listens || self.questions > 0;
             let patience = self.decoder.is_waiting().then_some(ESCAPE);
             match wait_input(reads, Some(&self.woken), patience) {
                 WaitResult::Input => {
-                    if !self.read() {
+                    if !self.read(|_| ()) {
                         // The terminal is gone.
                         return self.shared.is_away.store(true, Ordering::SeqCst);
                     }
@@ -247,13 +234,24 @@ impl ConsoleReader {
         self.shared.lock().pop_front()
     }
 
-    /// Reads the available input. Returns false at its end.
-    fn read(&mut self) -> bool {
-        let mut bytes = [0; 4096];
-        let Some(count) = input::read_bytes(&mut bytes) else { return true };
-        if count == 0 {
-            return false;
+    /// Reads the available input, once `mend` has changed it. Returns false at its end.
+    fn read(&mut self, mend: impl FnOnce(&mut [u8])) -> bool {
+        let mut bytes = vec![0; PIECE];
+        let mut count = 0;
+        loop {
+            match input::read_bytes(&mut bytes[count..]) {
+                None => {}
+                Some(0) => return false,
+                Some(more) => count += more,
+            }
+            // A paste of many lines is known by what is readable right behind a line.
+            let patience = if count < PIECE { Duration::ZERO } else { BURST };
+            if count >= MOST_READ || wait_input(true, None, Some(patience)) != WaitResult::Input {
+                break;
+            }
+            bytes.resize(count + PIECE, 0);
         }
+        mend(&mut bytes[..count]);
         let keys = join_burst(self.decoder.feed(&bytes[..count]));
         let is_paste = keys.iter().any(|key| matches!(key, Key::Paste(_)));
         if is_paste || (count > FEW && !self.is_by_hand()) {
@@ -283,8 +281,7 @@ impl ConsoleReader {
 
     fn give_focus(&mut self, ready: oneshot::Sender<()>) {
         self.questions += 1;
-        self.rest();
-        while wait_input(true, None, Some(Duration::ZERO)) == WaitResult::Input && self.read() {}
+        self.take_over();
         let _ = ready.send(());
     }
 
@@ -293,21 +290,23 @@ impl ConsoleReader {
         self.rest();
     }
 
-    /// Sets the modes for the time when this thread has the terminal.
-    fn rest(&self) {
-        if self.listens || self.questions > 0 {
-            self.modes.hold_keys(SuspendMeaning::IsKey);
-        } else {
-            self.modes.hush();
+    /// Takes the terminal, with what was typed before: in its original modes Enter arrives as a line feed.
+    fn take_over(&mut self) {
+        self.rest();
+        while (self.listens || self.questions > 0)
+            && wait_input(true, None, Some(Duration::ZERO)) == WaitResult::Input
+            && self.read(|typed| typed.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'\r'))
+        {
         }
     }
 
-    fn lend(&mut self, read: Box<dyn FnOnce() + Send>) {
-        self.await_answer();
-        self.modes.hold_keys(SuspendMeaning::IsSignal);
-        read();
-        self.pauses = true;
-        self.rest();
+    /// Sets the modes for the time when this thread has the terminal.
+    fn rest(&self) {
+        if self.listens || self.questions > 0 {
+            self.modes.hold_keys();
+        } else {
+            self.modes.hush();
+        }
     }
 
     fn leave(&mut self, left: oneshot::Sender<()>, is_returned: &back::Receiver<()>) {
@@ -318,7 +317,7 @@ impl ConsoleReader {
         let _ = left.send(());
         let _ = is_returned.recv();
         self.shared.is_away.store(false, Ordering::SeqCst);
-        self.rest();
+        self.take_over();
         self.listener.come_back();
     }
 
@@ -326,7 +325,7 @@ impl ConsoleReader {
     fn await_answer(&mut self) {
         while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
             match wait_input(true, None, Some(left)) {
-                WaitResult::Input if self.read() => {}
+                WaitResult::Input if self.read(|_| ()) => {}
                 _ => break,
             }
         }
@@ -338,7 +337,7 @@ impl ConsoleReader {
         self.listener.stop(true);
         super::put_back();
         until_continued();
-        self.rest();
+        self.take_over();
         self.listener.come_back();
         self.listener.stop(false);
     }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::stat::{fstat, stat};
-use nix::sys::termios::{FlushArg, SetArg, SpecialCharacterIndices, tcflush, tcgetattr, tcsetattr};
-
-use super::modes::{self, Modes, SuspendMeaning};
+use nix::sys::termios::{FlushArg, tcflush};
 
 /// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,44 +101,22 @@ pub fn forget_typed() {
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
 }
 
-/// Makes a read from the terminal at stdin wait for a key as usual, or return at once if no key is available. Restoring
-/// the modes of the terminal makes it wait again.
-pub fn wait_for_keys(waits: bool) {
-    let stdin = io::stdin();
-    if let Ok(mut modes) = tcgetattr(&stdin) {
-        modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
-        modes.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        // If the terminal is gone, nothing can be done.
-        let _ = tcsetattr(&stdin, SetArg::TCSANOW, &modes);
-    }
-}
-
-/// Blocks SIGTSTP and SIGWINCH on this thread and the threads that it starts. Only the thread that reads keys takes them.
-/// Then the process has stopped by the time `kill` returns, so the modes are set again after the stop and not before it;
-/// and the line editor notices a new size, which it does only if the signal ends its read. Call this before other threads
-/// are started.
-pub fn leave_signals_to_the_reader() {
+/// Blocks SIGTSTP on this thread and the threads that it starts. Only the thread that reads keys takes it. Then the process
+/// has stopped by the time `kill` returns, so the modes are set again after the stop and not before it. Call this before
+/// other threads are started.
+pub fn leave_stops_to_the_reader() {
     // If this fails, the terminal may have the wrong modes after `fg`.
-    let _ = of_the_reader().thread_block();
+    let _ = stop_signal().thread_block();
 }
 
-/// Unblocks these signals on this thread.
-pub(super) fn take_signals() {
-    let _ = of_the_reader().thread_unblock();
+/// Unblocks it on this thread.
+pub(super) fn take_stop_signal() {
+    let _ = stop_signal().thread_unblock();
 }
 
-fn of_the_reader() -> SigSet {
-    [Signal::SIGTSTP, Signal::SIGWINCH].into_iter().collect()
-}
-
-/// Stops the program as Ctrl-Z does in a shell, with the terminal in its original modes. Returns when it continues, with
-/// keys held as for a borrower of the terminal. Call this on the thread that reads keys.
-pub fn stop_program() {
-    modes::put_back();
-    stop_process();
-    if let Some(modes) = Modes::get_saved() {
-        modes.hold_keys(SuspendMeaning::IsSignal);
-    }
+/// Interrupts this process and its group, as Ctrl-C does in a terminal.
+pub fn interrupt_process() {
+    let _ = kill(nix::unistd::Pid::from_raw(0), Signal::SIGINT);
 }
 
 /// Waits for SIGTSTP where no thread takes it otherwise. False if that is impossible.

@@ -38,7 +38,9 @@ pub enum Key {
     /// Ctrl with a letter, in lower case.
     Ctrl(char),
     Alt(char),
-    AltEnter,
+    /// Alt-Enter, Ctrl-J, or Enter with a modifier where the terminal reports it.
+    LineBreak,
+    AltBackspace,
     AltUp,
     /// The text between the marks of a paste, or text with line feeds that arrived in one piece.
     Paste(String),
@@ -90,11 +92,14 @@ impl KeyDecoder {
 
 fn decode_first(bytes: &[u8]) -> KeyStart {
     Some(match *bytes.first()? {
-        b'\r' | b'\n' => (Some(Key::Enter), 1),
+        b'\r' => (Some(Key::Enter), 1),
+        // Ctrl-J.
+        b'\n' => (Some(Key::LineBreak), 1),
         b'\t' => (Some(Key::Tab), 1),
         0x7f | 0x08 => (Some(Key::Backspace), 1),
         0x1b => return decode_escape(bytes),
         control @ 1..=0x1a => (Some(Key::Ctrl(char::from(control + b'a' - 1))), 1),
+        0x1f => (Some(Key::Ctrl('_')), 1),
         control if control < 0x20 => (None, 1),
         _ => return decode_character(bytes).map(|(c, length)| (c.map(Key::Char), length)),
     })
@@ -126,13 +131,11 @@ fn decode_escape(bytes: &[u8]) -> KeyStart {
         },
         // OSC, DCS, APC, PM: answers that end with ST or BEL.
         b']' | b'P' | b'_' | b'^' => return text_sequence(bytes),
-        b'\r' | b'\n' => (Some(Key::AltEnter), 2),
-        0x7f => (Some(Key::Ctrl('w')), 2),
+        b'\r' | b'\n' => (Some(Key::LineBreak), 2),
+        0x7f | 0x08 => (Some(Key::AltBackspace), 2),
         // Alt as a prefix.
         0x1b if bytes[2..].starts_with(b"[A") => (Some(Key::AltUp), 4),
         0x1b => (Some(Key::Escape), 1),
-        b'b' => (Some(Key::WordLeft), 2),
-        b'f' => (Some(Key::WordRight), 2),
         _ => return decode_character(&bytes[1..]).map(|(c, length)| (c.map(Key::Alt), length + 1)),
     })
 }
@@ -177,9 +180,10 @@ fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
         // Enter with modifiers, from terminals that report them.
-        (b'u', 13) => Key::AltEnter,
-        (b'~', 27) if numbers.get(2) == Some(&13) => Key::AltEnter,
+        (b'u', 13) => Key::LineBreak,
+        (b'~', 27) if numbers.get(2) == Some(&13) => Key::LineBreak,
         (b'u', 27) => Key::Escape,
+        (b'u', code @ 97..=122) if numbers.get(1) == Some(&5) => Key::Ctrl(char::from(u8::try_from(code).ok()?)),
         _ => return None,
     })
 }
@@ -237,17 +241,18 @@ mod tests {
     fn bytes_are_the_keys_that_send_them() {
         for (bytes, expected) in [
             ("a日", vec![Key::Char('a'), Key::Char('日')]),
-            ("\r\n", vec![Key::Enter, Key::Enter]),
+            ("\r\n", vec![Key::Enter, Key::LineBreak]),
             ("\x01\x1a", vec![Key::Ctrl('a'), Key::Ctrl('z')]),
-            ("\x7f\t", vec![Key::Backspace, Key::Tab]),
+            ("\x7f\t\x1b\x7f\x1f", vec![Key::Backspace, Key::Tab, Key::AltBackspace, Key::Ctrl('_')]),
+            ("\x1b[99;5u", vec![Key::Ctrl('c')]),
             ("\x1b[A\x1bOB\x1b[1;5C\x1b[D", vec![Key::Up, Key::Down, Key::WordRight, Key::Left]),
             ("\x1b[3~\x1b[1~\x1b[F", vec![Key::Delete, Key::Home, Key::End]),
-            ("\x1b\r\x1bx\x1bb", vec![Key::AltEnter, Key::Alt('x'), Key::WordLeft]),
+            ("\x1b\r\x1bx\x1bb", vec![Key::LineBreak, Key::Alt('x'), Key::Alt('b')]),
             ("\x1b[200~a\rb\x1b[Cc\x1b[201~d", vec![Key::Paste("a\nb\x1b[Cc".to_owned()), Key::Char('d')]),
             ("\x1b]11;rgb:ffff/8080/0000\x1b\\x", vec![Key::Background([255, 128, 0]), Key::Char('x')]),
             ("\x1b]11;rgb:f/8/0\x07", vec![Key::Background([255, 136, 0])]),
             ("\x1b[?62;4c", vec![Key::Attributes]),
-            ("\x1b[13;2u\x1b[27;2;13~\x1b[27;5;9~", vec![Key::AltEnter, Key::AltEnter]),
+            ("\x1b[13;2u\x1b[27;2;13~\x1b[27;5;9~", vec![Key::LineBreak, Key::LineBreak]),
             // Answers that nobody asked for, or with too many digits, leave no text behind.
             ("\x1b]11;rgb:fffffff/0/0\x07\x1b]11;rgb:/0/0\x07x", vec![Key::Char('x')]),
             ("\x1b]52;c;QUJD\x07\x1bPstuff\x1b\\\x1b[<0;1;1M\x1b[99~y", vec![Key::Char('y')]),

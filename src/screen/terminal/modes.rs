@@ -6,15 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 
-/// The meaning of Ctrl-Z while keys are read one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SuspendMeaning {
-    /// An ordinary key: its reader stops the program once the screen is ready.
-    IsKey,
-    /// It stops the program at once.
-    IsSignal,
-}
-
 /// The modes that the terminal had when the program started.
 #[derive(Clone, Copy)]
 pub struct Modes {
@@ -40,22 +31,18 @@ impl Modes {
         Some(*BEFORE.get_or_init(|| Self { before }))
     }
 
-    /// The modes that were saved; `None` if none were.
-    pub fn get_saved() -> Option<Self> {
-        BEFORE.get().copied()
-    }
-
-    /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
-    pub fn hold_keys(&self, stop: SuspendMeaning) {
+    /// Makes keys arrive one by one, without echo, Ctrl-C and Ctrl-Z too: their reader passes them on once the screen is
+    /// ready.
+    pub fn hold_keys(&self) {
         let mut held = Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
-        // Enter stays a carriage return, which the line editor expects.
+        // Enter stays a carriage return, apart from Ctrl-J.
         held.input_flags.remove(InputFlags::ICRNL);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        if stop == SuspendMeaning::IsKey {
-            held.control_chars[SpecialCharacterIndices::VSUSP as usize] = nix::libc::_POSIX_VDISABLE;
+        for key in [SpecialCharacterIndices::VSUSP, SpecialCharacterIndices::VINTR] {
+            held.control_chars[key as usize] = nix::libc::_POSIX_VDISABLE;
         }
         IS_CHANGED.store(true, Ordering::SeqCst);
         set_modes(&held);

@@ -28,16 +28,6 @@ impl Console {
     }
 
     /// Cannot be called.
-    pub fn lend(&self, _: impl FnOnce() + Send + 'static) {
-        match *self {}
-    }
-
-    /// Cannot be called.
-    pub fn listen(&self) {
-        match *self {}
-    }
-
-    /// Cannot be called.
     pub async fn leave(&self) -> Away {
         match *self {}
     }
@@ -82,10 +72,10 @@ impl HiddenTyping {
 }
 
 /// Does nothing: keys are not read one by one.
-pub fn leave_signals_to_the_reader() {}
+pub fn leave_stops_to_the_reader() {}
 
-/// Does nothing: programs are not stopped here.
-pub fn stop_program() {}
+/// Does nothing: keys are not read one by one.
+pub fn interrupt_process() {}
 
 /// Does nothing: text that was typed ahead cannot be taken.
 pub fn forget_typed() {}
@@ -94,6 +84,3 @@ pub fn forget_typed() {}
 pub fn typed_ahead() -> Vec<u8> {
     Vec::new()
 }
-
-/// Does nothing: reads always wait here, and Enter ends a line, whatever follows.
-pub fn wait_for_keys(_: bool) {}

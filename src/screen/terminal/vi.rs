@@ -1,22 +1,39 @@
-//! The keys of vi for a field: the common motions and changes of its command mode. Every line begins in the insert mode.
+//! The keys of vi for a field: motions with counts, operators, searches for a character, and the repetition of a change.
+//! Every line begins in the insert mode.
+
+use rustyline::{At, CharSearch, Movement, RepeatCount, Word};
 
 use super::field::TextField;
 use super::keys::Key;
+use super::vi_motion::{
+    MOST_TIMES, change_case, count_left, count_right, cut, cut_to_row_end, find_character, go, is_forward,
+    is_search, rest_cursor, row_end, row_start, turn_round, with_operator,
+};
 
 /// The state between two keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Vi {
     is_command_mode: bool,
-    /// `d` or `c`, which waits for a motion.
-    operator: Option<char>,
+    /// The digits typed before a command; 0 without any.
+    count: RepeatCount,
+    /// What waits for the next key.
+    waits: Vec<Waiting>,
+    /// The last search for a character in the line.
+    searched: Option<CharSearch>,
+    /// The keys of the last change, and those of the change that is being made.
+    repeated: Vec<Key>,
+    recorded: Option<Vec<Key>>,
 }
 
-/// The three kinds of characters that words are made of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CharKind {
-    Blank,
-    Word,
-    Mark,
+/// A command that is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// `d`, `c` or `y`, and its count, waits for a motion.
+    Operator(char, RepeatCount),
+    /// `f`, `F`, `t` or `T` waits for a character.
+    Search(char),
+    /// `r` waits for a character.
+    Replace,
 }
 
 impl Vi {
@@ -27,161 +44,267 @@ impl Vi {
 
     /// Takes a key. Returns the key that is left to be handled as without these keys.
     pub fn press(&mut self, field: &mut TextField, key: &Key) -> Option<Key> {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(key.clone());
+        }
         match key {
-            Key::Escape if self.is_command_mode && self.operator.is_none() => return Some(Key::Escape),
-            Key::Escape | Key::Ctrl('[') => self.command_mode(field),
+            Key::Escape if self.is_command_mode && self.waits.is_empty() => return Some(Key::Escape),
+            Key::Escape => self.enter_command_mode(field),
             // Esc, and a key right behind it.
             Key::Alt(c) => {
-                self.command_mode(field);
-                self.command(field, *c);
+                self.enter_command_mode(field);
+                return self.command(field, *c);
             }
-            Key::Enter | Key::AltEnter => {
-                *self = Self::default();
+            Key::Enter | Key::LineBreak => {
+                self.begin_line();
                 return Some(key.clone());
             }
-            Key::Char('k') if self.is_command_mode && self.operator.is_none() => return Some(Key::Up),
-            Key::Char(c) if self.is_command_mode => self.command(field, *c),
-            Key::Tab | Key::Backspace if self.is_command_mode => {
-                if *key == Key::Backspace {
-                    self.command(field, 'h');
-                }
-            }
+            Key::Char(c) if self.is_command_mode => return self.command(field, *c),
+            Key::Backspace if self.is_command_mode => return self.command(field, 'h'),
+            Key::Tab if self.is_command_mode => {}
             key => return Some(key.clone()),
         }
         None
     }
 
-    fn command_mode(&mut self, field: &mut TextField) {
-        if !self.is_command_mode {
-            field.go(field.find_left());
+    /// Begins another line, in the insert mode.
+    pub fn begin_line(&mut self) {
+        (self.is_command_mode, self.count, self.recorded) = (false, 0, None);
+        self.waits.clear();
+    }
+
+    fn enter_command_mode(&mut self, field: &mut TextField) {
+        if !self.is_command_mode && field.cursor() > row_start(field) {
+            field.go(&Movement::BackwardChar(1));
         }
-        *self = Self { is_command_mode: true, operator: None };
+        (self.is_command_mode, self.count) = (true, 0);
+        self.waits.clear();
+        self.end_change();
     }
 
-    fn insert_mode(&mut self, field: &mut TextField, at: usize) {
-        field.go(at);
-        *self = Self::default();
+    fn enter_insert_mode(&mut self) {
+        self.is_command_mode = false;
     }
 
-    fn command(&mut self, field: &mut TextField, c: char) {
-        let at = field.cursor();
-        if let Some(operator) = self.operator.take() {
-            let Some((from, to)) = find_span(field, operator, c) else { return };
-            field.remove(from, to);
-            return if operator == 'c' { self.insert_mode(field, from) } else { rest_cursor(field) };
+    fn command(&mut self, field: &mut TextField, c: char) -> Option<Key> {
+        let is_digit = c.is_ascii_digit() && (c != '0' || self.count > 0);
+        let waits_for_any = matches!(self.waits.last(), Some(Waiting::Search(_) | Waiting::Replace));
+        if is_digit && !waits_for_any {
+            let digit = c.to_digit(10).and_then(|digit| digit.try_into().ok()).unwrap_or(0);
+            self.count = self.count.saturating_mul(10).saturating_add(digit).min(MOST_TIMES);
+            return None;
+        }
+        match self.waits.pop() {
+            Some(Waiting::Replace) => self.replace_characters(field, c),
+            Some(Waiting::Search(kind)) => {
+                self.searched = Some(find_character(kind, c));
+                let motion = self.find_motion(';');
+                self.complete(field, motion, ';');
+            }
+            Some(Waiting::Operator(operator, times)) if c == operator => self.take_rows(field, operator, times),
+            Some(operator @ Waiting::Operator(..)) if is_search(c) => {
+                self.waits.extend([operator, Waiting::Search(c)]);
+                return None;
+            }
+            Some(operator @ Waiting::Operator(..)) => {
+                self.waits.push(operator);
+                let motion = self.find_motion(c);
+                self.complete(field, motion, c);
+            }
+            None => return self.begin_command(field, c),
+        }
+        self.end_command(field);
+        None
+    }
+
+    /// Does what a single letter means, or waits for the rest of the command. Returns a key that the line has a meaning
+    /// for.
+    fn begin_command(&mut self, field: &mut TextField, c: char) -> Option<Key> {
+        let times = self.times();
+        let mut left = None;
+        if "dcyxXDCsSrpP~iaIA".contains(c) && self.recorded.is_none() {
+            self.recorded = Some(self.count_keys().chain([Key::Char(c)]).collect());
         }
         match c {
-            'd' | 'c' => self.operator = Some(c),
-            'x' => field.remove(at, field.right()),
-            'X' => field.remove(field.find_left(), at),
-            'D' => field.remove(at, row_end(field)),
-            'C' => {
-                field.remove(at, row_end(field));
-                return self.insert_mode(field, at);
+            'd' | 'c' | 'y' => {
+                self.waits.push(Waiting::Operator(c, times));
+                self.count = 0;
+                return None;
             }
-            'S' => {
-                let start = row_start(field);
-                field.remove(start, row_end(field));
-                return self.insert_mode(field, start);
+            'r' => {
+                self.waits.push(Waiting::Replace);
+                return None;
             }
-            'i' => return self.insert_mode(field, at),
-            'a' => return self.insert_mode(field, field.right()),
-            'I' => return self.insert_mode(field, row_start(field)),
-            'A' => return self.insert_mode(field, row_end(field)),
+            c if is_search(c) => {
+                self.waits.push(Waiting::Search(c));
+                return None;
+            }
+            'x' => field.cut(&Movement::ForwardChar(times.min(count_right(field)))),
+            'X' => field.cut(&Movement::BackwardChar(times.min(count_left(field)))),
+            'D' => cut_to_row_end(field),
+            'C' => self.insert_after(field, cut_to_row_end),
+            's' => self.insert_after(field, |field| {
+                field.cut(&Movement::ForwardChar(times.min(count_right(field))));
+            }),
+            'S' => self.take_rows(field, 'c', 1),
+            'i' => self.enter_insert_mode(),
+            'a' => self.insert_after(field, |field| {
+                field.go(&Movement::ForwardChar(count_right(field).min(1)));
+            }),
+            'I' => self.insert_after(field, |field| field.go(&Movement::BeginningOfLine)),
+            'A' => self.insert_after(field, |field| field.go(&Movement::EndOfLine)),
+            'p' => {
+                field.go(&Movement::ForwardChar(count_right(field).min(1)));
+                (0..times).for_each(|_| field.insert_cut());
+                field.go(&Movement::BackwardChar(1));
+            }
+            'P' => {
+                (0..times).for_each(|_| field.insert_cut());
+                field.go(&Movement::BackwardChar(1));
+            }
+            '~' => (0..times).for_each(|_| change_case(field)),
+            'u' => (0..times).for_each(|_| field.undo()),
+            '.' => self.repeat(field),
+            'k' | '-' => left = Some(Key::Up),
+            'j' | '+' => left = Some(Key::Down),
+            '/' | '?' => left = Some(Key::Ctrl('r')),
+            'v' => left = Some(Key::Alt('e')),
             motion => {
-                if let Some(to) = find_target(field, motion) {
-                    field.go(to);
+                if let Some(motion) = self.find_motion(motion) {
+                    go(field, &motion);
                 }
             }
         }
-        rest_cursor(field);
+        self.end_command(field);
+        left
     }
-}
 
-/// In the command mode the cursor stands on a character.
-fn rest_cursor(field: &mut TextField) {
-    let at = field.cursor();
-    if at == row_end(field) && at > row_start(field) {
-        field.go(field.find_left());
+    fn insert_after(&mut self, field: &mut TextField, change: impl FnOnce(&mut TextField)) {
+        change(field);
+        self.enter_insert_mode();
     }
-}
 
-/// Where a motion leads.
-fn find_target(field: &TextField, motion: char) -> Option<usize> {
-    let (before, after) = field.split();
-    let at = before.len();
-    Some(match motion {
-        'h' => field.find_left().max(row_start(field)),
-        'l' | ' ' => field.right().min(row_end(field)),
-        '0' => row_start(field),
-        '^' => {
-            let start = row_start(field);
-            let row = &field.text()[start..row_end(field)];
-            start + row.len() - row.trim_start().len()
+    /// Ends a command: its count is used up, and the cursor stands on a character.
+    fn end_command(&mut self, field: &mut TextField) {
+        self.count = 0;
+        if self.is_command_mode {
+            rest_cursor(field);
+            self.end_change();
         }
-        '$' => row_end(field),
-        'w' => {
-            let first = after.chars().next().map(classify_char);
-            let word = after
-                .trim_start_matches(|c| classify_char(c) != CharKind::Blank && Some(classify_char(c)) == first);
-            at + after.len() - word.trim_start().len()
-        }
-        'e' => {
-            // From the character behind the cursor.
-            let next = field.right();
-            let rest = &field.text()[next..];
-            let word = rest.trim_start();
-            let first = word.chars().next().map(classify_char);
-            let end = word.trim_start_matches(|c| Some(classify_char(c)) == first);
-            let end = next + rest.len() - end.len();
-            field.text()[..end].char_indices().next_back().map_or(at, |(last, _)| last.max(at))
-        }
-        'b' => {
-            let word = before.trim_end();
-            let last = word.chars().next_back().map(classify_char);
-            word.trim_end_matches(|c| Some(classify_char(c)) == last).len()
-        }
-        _ => return None,
-    })
-}
+    }
 
-/// The text that an operator takes: a whole row where it is doubled, else up to where the motion leads.
-fn find_span(field: &TextField, operator: char, motion: char) -> Option<(usize, usize)> {
-    let at = field.cursor();
-    if operator == motion {
-        let (start, end) = (row_start(field), row_end(field));
-        // With a line feed, so that no empty row is left; a change leaves one to type in.
-        return Some(match (operator, field.text()[end..].starts_with('\n')) {
+    fn end_change(&mut self) {
+        if let Some(recorded) = self.recorded.take() {
+            self.repeated = recorded;
+        }
+    }
+
+    /// Makes the last change again.
+    fn repeat(&mut self, field: &mut TextField) {
+        self.count = 0;
+        let keys = std::mem::take(&mut self.repeated);
+        for key in &keys {
+            if let Some(left) = self.press(field, key) {
+                field.press(&left);
+            }
+        }
+        if self.inserts() {
+            self.enter_command_mode(field);
+        }
+        (self.repeated, self.recorded) = (keys, None);
+    }
+
+    /// How often the command is carried out.
+    fn times(&self) -> RepeatCount {
+        self.count.max(1)
+    }
+
+    /// The keys of the count, to repeat it.
+    fn count_keys(&self) -> impl Iterator<Item = Key> + use<> {
+        let digits = if self.count == 0 { String::new() } else { self.count.to_string() };
+        digits.chars().map(Key::Char).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Carries out a motion, with the operator that waits for it. `letter` stands for the motion.
+    fn complete(&mut self, field: &mut TextField, motion: Option<Movement>, letter: char) {
+        let operator = match self.waits.pop() {
+            Some(Waiting::Operator(operator, times)) => Some((operator, times)),
+            _ => None,
+        };
+        let Some(motion) = motion else { return };
+        let Some((operator, times)) = operator else { return go(field, &motion) };
+        let motion = with_operator(&motion, operator, letter, times);
+        match operator {
+            'y' => {
+                field.copy(&motion);
+                if !is_forward(&motion) {
+                    go(field, &motion);
+                }
+            }
+            'c' => self.insert_after(field, |field| cut(field, &motion)),
+            _ => cut(field, &motion),
+        }
+    }
+
+    /// Takes whole rows. A change leaves an empty one to type in.
+    fn take_rows(&mut self, field: &mut TextField, operator: char, times: RepeatCount) {
+        let start = row_start(field);
+        let mut end = row_end(field);
+        for _ in 1..times {
+            let Some(rest) = field.text().get(end + 1..) else { break };
+            end += 1 + rest.find('\n').unwrap_or(rest.len());
+        }
+        if operator == 'y' {
+            return field.keep_cut(field.text()[start..end].to_owned());
+        }
+        field.keep_cut(field.text()[start..end].to_owned());
+        // Deleted with a line feed, so that no empty row is left.
+        let (from, to) = match (operator, field.text()[end..].starts_with('\n')) {
             ('d', true) => (start, end + 1),
             ('d', false) => (start.saturating_sub(1), end),
             _ => (start, end),
-        });
-    }
-    let to = match (operator, motion) {
-        // As vi has it: a changed word keeps the blanks behind it.
-        ('c', 'w') | (_, 'e') => {
-            let end = find_target(field, 'e')?;
-            end + field.text()[end..].chars().next().map_or(0, char::len_utf8)
+        };
+        field.set_cursor(to);
+        field.replace_before(from, "");
+        if operator == 'c' {
+            self.enter_insert_mode();
         }
-        (_, motion) => find_target(field, motion)?,
-    };
-    Some((at.min(to), at.max(to)))
-}
+    }
 
-fn row_start(field: &TextField) -> usize {
-    field.split().0.rfind('\n').map_or(0, |feed| feed + 1)
-}
+    fn replace_characters(&mut self, field: &mut TextField, c: char) {
+        let times = self.times();
+        if times > count_right(field) {
+            return;
+        }
+        for _ in 0..times {
+            field.go(&Movement::ForwardChar(1));
+            let (before, _) = field.split();
+            let mut left = TextField::from_text(before);
+            left.go(&Movement::BackwardChar(1));
+            field.replace_before(left.cursor(), c.encode_utf8(&mut [0; 4]));
+        }
+        field.go(&Movement::BackwardChar(1));
+    }
 
-fn row_end(field: &TextField) -> usize {
-    let (before, after) = field.split();
-    before.len() + after.find('\n').unwrap_or(after.len())
-}
-
-fn classify_char(c: char) -> CharKind {
-    match c {
-        c if c.is_whitespace() => CharKind::Blank,
-        c if c.is_alphanumeric() || c == '_' => CharKind::Word,
-        _ => CharKind::Mark,
+    /// The motion that a letter means.
+    fn find_motion(&self, letter: char) -> Option<Movement> {
+        let times = self.times();
+        Some(match letter {
+            'h' => Movement::BackwardChar(times),
+            'l' | ' ' => Movement::ForwardChar(times),
+            '0' => Movement::BeginningOfLine,
+            '^' => Movement::ViFirstPrint,
+            '$' => Movement::EndOfLine,
+            'w' => Movement::ForwardWord(times, At::Start, Word::Vi),
+            'W' => Movement::ForwardWord(times, At::Start, Word::Big),
+            'e' => Movement::ForwardWord(times, At::BeforeEnd, Word::Vi),
+            'E' => Movement::ForwardWord(times, At::BeforeEnd, Word::Big),
+            'b' => Movement::BackwardWord(times, Word::Vi),
+            'B' => Movement::BackwardWord(times, Word::Big),
+            ';' => Movement::ViCharSearch(times, self.searched?),
+            ',' => Movement::ViCharSearch(times, turn_round(self.searched?)),
+            _ => return None,
+        })
     }
 }
 
@@ -244,6 +367,33 @@ mod tests {
             ("one two⎋ccx", "x|"),
             ("one⏎two⎋0", "one\n|two"),
             ("one⏎two⎋dd", "on|e"),
+            ("one two three⎋2b", "one |two three"),
+            ("one two three⎋02dw", "|three"),
+            ("one two three⎋0d2w", "|three"),
+            ("one two three⎋03x", "| two three"),
+            ("one.two three⎋0W", "one.two |three"),
+            ("one.two three⎋B", "one.two |three"),
+            ("one.two three⎋0dW", "|three"),
+            ("one two⎋0fw", "one t|wo"),
+            ("one two⎋0tw", "one |two"),
+            ("one two⎋Fe", "on|e two"),
+            ("one two⎋Te", "one| two"),
+            ("a.b.c⎋0f.;", "a.b|.c"),
+            ("a.b.c⎋0f.;,", "a|.b.c"),
+            ("a.b.c⎋0df.", "|b.c"),
+            ("a.b.c⎋0dt.", "|.b.c"),
+            ("one⎋0rx", "|xne"),
+            ("one⎋02rx", "x|xe"),
+            ("one⎋0~~", "ON|e"),
+            ("one⎋0sx", "x|ne"),
+            ("one two⎋0dwp", "tone| wo"),
+            ("one two⎋0dwP", "one| two"),
+            ("one⎋yyp", "oneon|e"),
+            ("one two⎋0ywP", "one| one two"),
+            ("one two⎋0dwu", "|one two"),
+            ("one two three⎋0dw.", "|three"),
+            ("a b⎋0cwx⎋w.", "x |x"),
+            ("one⎋0x..", "|"),
             ("one⎋zq", "on|e"),
             ("one⎋dz", "on|e"),
             ("日本⎋x", "|日"),
@@ -257,7 +407,7 @@ mod tests {
     fn keys_of_the_line_are_passed_on() {
         let (mut field, mut vi) = (TextField::from_text("x"), Vi::default());
         assert_eq!(vi.press(&mut field, &Key::Tab), Some(Key::Tab));
-        assert_eq!(vi.press(&mut field, &Key::Alt('k')), None);
+        assert_eq!(vi.press(&mut field, &Key::Alt('k')), Some(Key::Up), "Esc, and k behind it");
         assert_eq!(vi.press(&mut field, &Key::Char('k')), Some(Key::Up));
         assert_eq!(vi.press(&mut field, &Key::Tab), None);
         assert_eq!(vi.press(&mut field, &Key::Enter), Some(Key::Enter));

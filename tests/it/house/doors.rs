@@ -10,7 +10,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap_complete", &["src/faces/cli/"]),
     ("clap_mangen", &["src/faces/cli/"]),
     ("indicatif", &["src/screen/"]),
-    ("rustyline", &["src/faces/chat/history.rs", "src/faces/chat/input.rs"]),
+    ("rustyline", &["src/screen/terminal/"]),
     ("terminal_size", &["src/screen/terminal.rs"]),
     // data
     ("aho_corasick", &["src/base/secrets/shapes.rs"]),

@@ -6,7 +6,6 @@ use super::source::{Source, none, rust};
 
 /// Files that may form a ring all the same, by room, and why.
 const KNOWN_RINGS: &[(&str, &[&str], &str)] = &[
-    ("faces/chat", &["input", "lines"], "the editor is set up from what asks it for lines"),
     (
         "skills",
         &["catalogue", "check", "discover", "standard"],

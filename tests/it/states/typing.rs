@@ -54,13 +54,13 @@ pub const CONTINUED: State = State {
     replies: none,
     enter: |at| {
         at.terminal.line("first \\");
-        at.terminal.wait_for("\n. ");
+        at.terminal.wait_for("> first \n  ");
         at.terminal.keys("second");
     },
-    shows: |screen| screen.trim_end().ends_with(". second"),
-    once: "first \\",
+    shows: |screen| screen.trim_end().ends_with("> first \n  second"),
+    once: "> first",
     probe: Probe::Keys(["!", "second!", "\x7f"]),
-    continued: |screen| screen.trim_end().ends_with(". second"),
+    continued: |screen| screen.trim_end().ends_with("  second"),
     go_on: |at| {
         at.terminal.keys(" half\r");
         at.answered();
@@ -85,7 +85,7 @@ pub const SEARCH: State = State {
     shows: |screen| screen.contains("`sta': /stats"),
     once: "`sta'",
     probe: Probe::Keys(["t", "`stat'", "\x7f"]),
-    continued: |screen| screen.trim_end().ends_with("> /stats"),
+    continued: |screen| screen.contains("`sta': /stats"),
     go_on: |at| {
         at.terminal.keys("\x05\x15");
         at.prompted();
@@ -103,10 +103,10 @@ pub const COMPLETION: State = State {
     prepare: nothing,
     replies: none,
     enter: |at| at.terminal.keys("/s\t"),
-    shows: |screen| screen.contains("/skills") && screen.trim_end().ends_with("> /s"),
-    once: "/skills",
-    probe: Probe::Keys(["t", "> /st", "\x7f"]),
-    continued: |screen| screen.trim_end().ends_with("> /s"),
+    shows: |screen| screen.contains("> /s\n/set"),
+    once: "> /s",
+    probe: Probe::Nothing,
+    continued: |screen| screen.contains("> /s\n/set"),
     go_on: |at| {
         at.terminal.keys("tats\r");
         at.terminal.wait_for("No tool was called.");
