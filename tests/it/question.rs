@@ -152,8 +152,8 @@ fn a_paste_that_holds_its_own_end_answers_nothing() {
     for paste in ["x\x1b[201~\x15y\r", "\x1b[201~y\r", "\x1b[201~\t\r", "echo\ny\r"] {
         let (_server, mut terminal) = open(80, "touch made");
         terminal.paste(paste);
-        // Both rows of it.
-        terminal.keys("\x15\x7f\x15!");
+        // All rows of it.
+        terminal.keys("\x15\x15\x15\x15\x15!");
         terminal.wait_for("> !");
         assert!(terminal.screen().contains("(y or n"), "{paste:?}: {}", terminal.screen());
         terminal.keys("\x03");

@@ -17,6 +17,8 @@ struct Scene {
     runs_commands: bool,
     /// The person's first message; empty for none.
     says: &'static str,
+    /// The keys after it.
+    types: &'static str,
     /// True if a screen, with its rows in one line, shows the scene in full.
     is_there: fn(&str) -> bool,
 }
@@ -29,6 +31,7 @@ const FIRST_START: Scene = Scene {
     replies: Vec::new,
     runs_commands: false,
     says: "",
+    types: "",
     is_there: |screen| prompts(screen, "/help"),
 };
 
@@ -37,6 +40,7 @@ const ANSWER: Scene = Scene {
     replies: || vec![Reply::text(MARKDOWN).counted(41_000)],
     runs_commands: false,
     says: "How do I read a file in Rust?",
+    types: "",
     is_there: |screen| prompts(screen, "is a convenience") && screen.contains(" % "),
 };
 
@@ -53,6 +57,7 @@ const RUNNING: Scene = Scene {
     },
     runs_commands: true,
     says: "Run the tests.",
+    types: "",
     is_there: |screen| screen.contains("test wide ... ok") && runs(screen),
 };
 
@@ -64,6 +69,7 @@ const APPROVAL: Scene = Scene {
     },
     runs_commands: false,
     says: "Double the timeout.",
+    types: "",
     is_there: |screen| prompts(screen, "Explain"),
 };
 
@@ -82,6 +88,7 @@ const TODO: Scene = Scene {
     },
     runs_commands: true,
     says: "Double the timeout, then test.",
+    types: "",
     is_there: |screen| screen.contains("building") && screen.contains("Run the tests") && runs(screen),
 };
 
@@ -90,7 +97,33 @@ const MODEL: Scene = Scene {
     replies: Vec::new,
     runs_commands: false,
     says: "/model",
+    types: "",
     is_there: |screen| prompts(screen, "4. local"),
+};
+
+const LINE: Scene = Scene {
+    name: "line",
+    replies: Vec::new,
+    runs_commands: false,
+    says: "",
+    types: "看一看 net.rs：the timeout is too short，请把它加倍，then run the tests 🎉 and tell me what they say\x1b\rsecond row",
+    is_there: |screen| screen.contains("second row"),
+};
+
+const COMPLETIONS: Scene = Scene {
+    name: "completions",
+    replies: Vec::new,
+    runs_commands: false,
+    says: "",
+    types: "/s\t",
+    is_there: |screen| screen.contains("/sessions"),
+};
+
+const QUESTION_AND_LINE: Scene = Scene {
+    name: "question_and_line",
+    types: "wait, what is this?",
+    is_there: |screen| screen.contains("Explain") && screen.contains("what is this?"),
+    ..APPROVAL
 };
 
 /// The models of the scenes, with their prices.
@@ -130,6 +163,12 @@ impl Scene {
         terminal.wait_for("> ");
         if !self.says.is_empty() {
             terminal.line(self.says);
+        }
+        if !self.types.is_empty() {
+            // Before a question can be seen, keys are not for it.
+            let last = if self.says.is_empty() { "" } else { "Explain" };
+            terminal.wait_until("the prompt", |screen| prompts(screen, last));
+            terminal.keys(self.types);
         }
         // A narrow screen breaks the words.
         terminal.wait_until(self.name, |screen| (self.is_there)(&(screen.replace('\n', " ") + " ")));
@@ -181,16 +220,34 @@ fn a_list_of_models_to_pick_from() {
 }
 
 #[test]
+fn a_line_of_several_rows() {
+    LINE.holds();
+}
+
+#[test]
+fn what_completes_the_line() {
+    COMPLETIONS.holds();
+}
+
+#[test]
+fn words_typed_at_a_question() {
+    QUESTION_AND_LINE.holds();
+}
+
+#[test]
 fn the_pictures_of_the_tour_are_what_the_scenes_draw() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tour");
     let blesses = std::env::var_os("BLESS").is_some();
-    let pictures: [(Scene, &str, &Palette); 6] = [
+    let pictures: [(Scene, &str, &Palette); 9] = [
         (FIRST_START, DARK_TERMINAL, &DARK),
         (ANSWER, DARK_TERMINAL, &DARK),
         (RUNNING, DARK_TERMINAL, &DARK),
         (APPROVAL, LIGHT_TERMINAL, &LIGHT),
         (TODO, DARK_TERMINAL, &DARK),
         (MODEL, LIGHT_TERMINAL, &LIGHT),
+        (LINE, DARK_TERMINAL, &DARK),
+        (COMPLETIONS, DARK_TERMINAL, &DARK),
+        (QUESTION_AND_LINE, LIGHT_TERMINAL, &LIGHT),
     ];
     for (scene, colours, palette) in pictures {
         let path = folder.join(format!("{}.svg", scene.name));
