@@ -28,9 +28,9 @@ fn tab_lists_what_completes_the_line_below_it() {
     terminal.wait_for("> /skill\n/skills  /skill");
     terminal.keys("\t");
     terminal.wait_for("> /skills\n/skills  /skill");
-    // Whatever is typed takes the list away.
+    // The names of commands are listed as they are typed.
     terminal.keys("\x15/too");
-    terminal.wait_until("the line alone", |screen| screen.trim_end().ends_with("> /too"));
+    terminal.wait_until("what begins so", |screen| screen.trim_end().ends_with("> /too\n/tools"));
     terminal.keys("\t");
     terminal.wait_for("> /tools");
     terminal.keys("\r");

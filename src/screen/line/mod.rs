@@ -346,6 +346,11 @@ mod tests {
         assert_eq!(seen().0, "/compact ");
         typing.type_keys("x");
         assert_eq!(seen().1, 0);
+        // The names of commands are listed as they are typed.
+        typing.type_keys("\u{15}/c");
+        assert_eq!(seen(), ("/c".to_owned(), 4));
+        typing.type_keys("ost");
+        assert_eq!(seen().1, 0, "it is whole");
         let rows = offers_below(&vec!["word".to_owned(); 100], 20, 4);
         let rows: Vec<String> = rows.iter().map(InkLine::text).collect();
         assert_eq!(rows.len(), 4);

@@ -25,6 +25,9 @@ impl LineState {
         {
             self.press_line(&key, by_hand, display);
         }
+        if matches!(key, Key::Char(_) | Key::Backspace) {
+            self.list_commands();
+        }
         match key {
             Key::Char(_) | Key::Backspace | Key::Tab => self.last_key = Some(Instant::now()),
             // After Enter the person is no longer typing.

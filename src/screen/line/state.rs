@@ -247,6 +247,22 @@ impl LineState {
         start.is_some()
     }
 
+    /// Lists the commands that begin as the line does, while the name of one is typed.
+    pub fn list_commands(&mut self) {
+        let text = self.field.text();
+        let is_name = !self.takes_words()
+            && text.starts_with('/')
+            && !text[1..].contains(['/', ' ', '\n'])
+            && self.field.is_at_end();
+        let Some(complete) = self.settings.complete.as_ref().filter(|_| is_name && self.pasted.is_none()) else {
+            return;
+        };
+        let (_, offers) = complete(text, text.len()).unwrap_or_default();
+        if offers.iter().any(|offer| offer.inserted.trim_end() != text) {
+            self.listed = offers.into_iter().map(|offer| offer.shown).collect();
+        }
+    }
+
     /// Does what a Tab asked for, now that it is known what completes the line.
     pub fn complete_late(&mut self) {
         if self.before.take_if(|key| *key == Key::Tab).is_some() {

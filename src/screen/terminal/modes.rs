@@ -32,7 +32,7 @@ impl Modes {
     }
 
     /// Makes keys arrive one by one, without echo, Ctrl-C and Ctrl-Z too: their reader passes them on once the screen is
-    /// ready.
+    /// ready. Ctrl-\ means nothing: it would leave the terminal in these modes.
     pub fn hold_keys(&self) {
         let mut held = Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
@@ -41,7 +41,8 @@ impl Modes {
         held.input_flags.remove(InputFlags::ICRNL);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        for key in [SpecialCharacterIndices::VSUSP, SpecialCharacterIndices::VINTR] {
+        for key in [SpecialCharacterIndices::VSUSP, SpecialCharacterIndices::VINTR, SpecialCharacterIndices::VQUIT]
+        {
             held.control_chars[key as usize] = nix::libc::_POSIX_VDISABLE;
         }
         IS_CHANGED.store(true, Ordering::SeqCst);

@@ -82,10 +82,6 @@ impl Vi {
         self.end_change();
     }
 
-    fn enter_insert_mode(&mut self) {
-        self.is_command_mode = false;
-    }
-
     fn command(&mut self, field: &mut TextField, c: char) -> Option<Key> {
         let is_digit = c.is_ascii_digit() && (c != '0' || self.count > 0);
         let waits_for_any = matches!(self.waits.last(), Some(Waiting::Search(_) | Waiting::Replace));
@@ -98,18 +94,17 @@ impl Vi {
             Some(Waiting::Replace) => self.replace_characters(field, c),
             Some(Waiting::Search(kind)) => {
                 self.searched = Some(find_character(kind, c));
-                let motion = self.find_motion(';');
-                self.complete(field, motion, ';');
+                self.complete(field, ';');
             }
             Some(Waiting::Operator(operator, times)) if c == operator => self.take_rows(field, operator, times),
-            Some(operator @ Waiting::Operator(..)) if is_search(c) => {
-                self.waits.extend([operator, Waiting::Search(c)]);
-                return None;
-            }
-            Some(operator @ Waiting::Operator(..)) => {
+            Some(operator @ Waiting::Operator(_, times)) => {
+                self.count = self.times().saturating_mul(times).min(MOST_TIMES);
                 self.waits.push(operator);
-                let motion = self.find_motion(c);
-                self.complete(field, motion, c);
+                if is_search(c) {
+                    self.waits.push(Waiting::Search(c));
+                    return None;
+                }
+                self.complete(field, c);
             }
             None => return self.begin_command(field, c),
         }
@@ -147,18 +142,14 @@ impl Vi {
                 field.cut(&Movement::ForwardChar(times.min(count_right(field))));
             }),
             'S' => self.take_rows(field, 'c', 1),
-            'i' => self.enter_insert_mode(),
+            'i' => self.is_command_mode = false,
             'a' => self.insert_after(field, |field| {
                 field.go(&Movement::ForwardChar(count_right(field).min(1)));
             }),
             'I' => self.insert_after(field, |field| field.go(&Movement::BeginningOfLine)),
             'A' => self.insert_after(field, |field| field.go(&Movement::EndOfLine)),
-            'p' => {
-                field.go(&Movement::ForwardChar(count_right(field).min(1)));
-                (0..times).for_each(|_| field.insert_cut());
-                field.go(&Movement::BackwardChar(1));
-            }
-            'P' => {
+            'p' | 'P' => {
+                field.go(&Movement::ForwardChar(if c == 'p' { count_right(field).min(1) } else { 0 }));
                 (0..times).for_each(|_| field.insert_cut());
                 field.go(&Movement::BackwardChar(1));
             }
@@ -181,7 +172,7 @@ impl Vi {
 
     fn insert_after(&mut self, field: &mut TextField, change: impl FnOnce(&mut TextField)) {
         change(field);
-        self.enter_insert_mode();
+        self.is_command_mode = false;
     }
 
     /// Ends a command: its count is used up, and the cursor stands on a character.
@@ -225,15 +216,12 @@ impl Vi {
         digits.chars().map(Key::Char).collect::<Vec<_>>().into_iter()
     }
 
-    /// Carries out a motion, with the operator that waits for it. `letter` stands for the motion.
-    fn complete(&mut self, field: &mut TextField, motion: Option<Movement>, letter: char) {
-        let operator = match self.waits.pop() {
-            Some(Waiting::Operator(operator, times)) => Some((operator, times)),
-            _ => None,
-        };
-        let Some(motion) = motion else { return };
-        let Some((operator, times)) = operator else { return go(field, &motion) };
-        let motion = with_operator(&motion, operator, letter, times);
+    /// Carries out the motion that a letter means, with the operator that waits for it.
+    fn complete(&mut self, field: &mut TextField, letter: char) {
+        let operator = self.waits.pop();
+        let Some(motion) = self.find_motion(letter) else { return };
+        let Some(Waiting::Operator(operator, _)) = operator else { return go(field, &motion) };
+        let motion = with_operator(motion, operator);
         match operator {
             'y' => {
                 field.copy(&motion);
@@ -254,10 +242,10 @@ impl Vi {
             let Some(rest) = field.text().get(end + 1..) else { break };
             end += 1 + rest.find('\n').unwrap_or(rest.len());
         }
-        if operator == 'y' {
-            return field.keep_cut(field.text()[start..end].to_owned());
-        }
         field.keep_cut(field.text()[start..end].to_owned());
+        if operator == 'y' {
+            return;
+        }
         // Deleted with a line feed, so that no empty row is left.
         let (from, to) = match (operator, field.text()[end..].starts_with('\n')) {
             ('d', true) => (start, end + 1),
@@ -267,7 +255,7 @@ impl Vi {
         field.set_cursor(to);
         field.replace_before(from, "");
         if operator == 'c' {
-            self.enter_insert_mode();
+            self.is_command_mode = false;
         }
     }
 

@@ -30,18 +30,11 @@ pub(super) fn turn_round(search: CharSearch) -> CharSearch {
 }
 
 /// What an operator takes: as vi has it, the end of a word with it, and a changed word without the blanks behind it.
-pub(super) fn with_operator(motion: &Movement, operator: char, letter: char, times: RepeatCount) -> Movement {
-    match motion.clone() {
-        Movement::ForwardWord(count, At::BeforeEnd, word) => {
-            Movement::ForwardWord(count.saturating_mul(times), At::AfterEnd, word)
+pub(super) fn with_operator(motion: Movement, operator: char) -> Movement {
+    match motion {
+        Movement::ForwardWord(times, at, word) if at == At::BeforeEnd || operator == 'c' => {
+            Movement::ForwardWord(times, At::AfterEnd, word)
         }
-        Movement::ForwardWord(count, At::Start, word) if operator == 'c' && matches!(letter, 'w' | 'W') => {
-            Movement::ForwardWord(count.saturating_mul(times), At::AfterEnd, word)
-        }
-        Movement::ForwardWord(count, at, word) => Movement::ForwardWord(count.saturating_mul(times), at, word),
-        Movement::BackwardWord(count, word) => Movement::BackwardWord(count.saturating_mul(times), word),
-        Movement::BackwardChar(count) => Movement::BackwardChar(count.saturating_mul(times)),
-        Movement::ForwardChar(count) => Movement::ForwardChar(count.saturating_mul(times)),
         motion => motion,
     }
 }
