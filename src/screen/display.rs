@@ -11,7 +11,7 @@ pub struct Display {
     outlet: Option<Outlet>,
 }
 
-/// Hides the live area until it is dropped, so that another program or the line editor can draw.
+/// Hides the live area until it is dropped, so that another program can draw.
 pub struct Suspended {
     display: Display,
 }
