@@ -38,6 +38,11 @@ fn a_message_is_found_again_in_the_next_chat() {
     second.wait_for("(reverse-i-search)`the': the egret flies");
     second.keys("\x12");
     second.wait_for("(reverse-i-search)`the': the heron stands");
+    // Ctrl-S searches on.
+    second.keys("\x13");
+    second.wait_for("(i-search)`the': the egret flies");
+    second.keys("\x12");
+    second.wait_for("(reverse-i-search)`the': the heron stands");
     second.keys("\r");
     second.wait_for("Noted.");
     assert_eq!(

@@ -135,6 +135,8 @@ fn a_signal_at_the_prompt_gives_the_terminal_back() {
     assert_eq!(terminal.exit_code(), 143);
     let raw = terminal.raw_to_the_end();
     assert!(raw.trim_end().ends_with("\x1b[?2004l"), "pastes are marked no more: {raw:?}");
+    let (_, last) = raw.rsplit_once("half a line").expect("it was typed");
+    assert!(last.contains("\r\n"), "the shell begins in a row of its own: {last:?}");
     let modes = terminal.modes();
     assert!(modes.contains(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG), "{modes:?}");
 }

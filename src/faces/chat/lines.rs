@@ -313,12 +313,11 @@ impl AskLine for MessageLines {
 
 impl Drop for MessageLines {
     fn drop(&mut self) {
-        if self.keys().is_none() {
-            return;
-        }
-        // The line is left where it is; only the modes of the terminal are restored.
+        let Some(keys) = self.keys() else { return };
+        // What was typed is left where it is, and the shell begins in the next row.
+        let line_end = if keys.typing.is_shown() { "\r\n" } else { "" };
         let mut stderr = io::stderr();
-        let _ = write!(stderr, "{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{line_end}{MARK_NO_PASTE}").and_then(|()| stderr.flush());
         terminal::put_back();
     }
 }

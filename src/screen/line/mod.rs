@@ -80,6 +80,11 @@ impl InputLine {
         self.draw(&state);
     }
 
+    /// True if the line is on the screen.
+    pub fn is_shown(&self) -> bool {
+        self.lock().is_shown()
+    }
+
     /// Does what Ctrl-C does at the prompt: clears the line, or ends an empty one.
     pub fn interrupt(&self) {
         let mut state = self.lock();

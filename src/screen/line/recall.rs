@@ -9,8 +9,6 @@ pub(super) struct EarlierLines {
     at: Option<usize>,
     /// The typed text, while an entry is in the line.
     draft: String,
-    /// A line that Ctrl-C cleared: the first that Up brings back.
-    cleared: Option<String>,
 }
 
 /// A search backwards or forwards, while its words are typed.
@@ -34,14 +32,10 @@ impl EarlierLines {
         self.forget_place();
     }
 
-    /// Makes a line that was cleared the latest entry.
+    /// Makes a line that was cleared the latest entry, which Up brings back.
     pub fn keep_cleared(&mut self, line: String) {
-        if self.cleared.as_ref().is_some_and(|cleared| self.entries.last() == Some(cleared)) {
-            self.entries.pop();
-        }
         self.entries.retain(|entry| *entry != line);
-        self.entries.push(line.clone());
-        self.cleared = Some(line);
+        self.entries.push(line);
         self.forget_place();
     }
 
@@ -151,7 +145,7 @@ mod tests {
         recall.keep_cleared("cleared".to_owned());
         recall.keep_cleared("cleared again".to_owned());
         assert_eq!(recall.go_back("").as_deref(), Some("cleared again"));
-        assert_eq!(recall.go_back("").as_deref(), Some("else"));
+        assert_eq!(recall.go_back("").as_deref(), Some("cleared"));
     }
 
     #[test]

@@ -37,8 +37,8 @@ impl Modes {
         let mut held = Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
-        // Enter stays a carriage return, apart from Ctrl-J.
-        held.input_flags.remove(InputFlags::ICRNL);
+        // Enter stays a carriage return, apart from Ctrl-J; Ctrl-S is a key.
+        held.input_flags.remove(InputFlags::ICRNL | InputFlags::IXON);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
         for key in [SpecialCharacterIndices::VSUSP, SpecialCharacterIndices::VINTR, SpecialCharacterIndices::VQUIT]
