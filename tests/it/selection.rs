@@ -70,7 +70,9 @@ fn more_are_summarised_found_and_called_as_themselves() {
     assert!(!results[0].contains("invoice_info"), "{}", results[0]);
     assert!(
         results[1].starts_with("<result tool=\"weather_info\"")
-            && results[1].contains("weather of Oslo; rm -rf /")
+            && results[1].contains("weather of Oslo; rm -rf /"),
+        "{}",
+        results[1]
     );
     assert!(results[2].contains("recipe of soup"), "{}", results[2]);
     assert!(results[3].contains("music of jazz"), "{}", results[3]);
