@@ -103,21 +103,13 @@ const MODEL: Scene = Scene {
 
 const LINE: Scene = Scene {
     name: "line",
-    replies: Vec::new,
-    runs_commands: false,
-    says: "",
     types: "看一看 net.rs：the timeout is too short，请把它加倍，then run the tests 🎉 and tell me what they say\x1b\rsecond row",
     is_there: |screen| screen.contains("second row"),
+    ..FIRST_START
 };
 
-const COMPLETIONS: Scene = Scene {
-    name: "completions",
-    replies: Vec::new,
-    runs_commands: false,
-    says: "",
-    types: "/s\t",
-    is_there: |screen| screen.contains("/sessions"),
-};
+const COMPLETIONS: Scene =
+    Scene { name: "completions", types: "/s\t", is_there: |screen| screen.contains("/sessions"), ..FIRST_START };
 
 const QUESTION_AND_LINE: Scene = Scene {
     name: "question_and_line",

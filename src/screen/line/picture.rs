@@ -23,7 +23,7 @@ pub(super) fn draw_picture(state: &LineState) -> Picture {
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
     let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     let listed = state.listed.clone();
-    let is_prompt = state.is_prompt();
+    let is_prompt = state.is_prompt;
     Box::new(move |moment: &DrawMoment| {
         let mut lines: Vec<InkLine> = queue.iter().map(|message| draw_queued(message, moment.room)).collect();
         lines.extend(leaves.clone().map(|line| line.cut(moment.room)));

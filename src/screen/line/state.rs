@@ -84,11 +84,6 @@ impl LineState {
         Self { vi, settings, ..Self::default() }
     }
 
-    /// True if a message is awaited.
-    pub fn is_prompt(&self) -> bool {
-        self.is_prompt
-    }
-
     /// True if there is anything to show.
     pub fn is_shown(&self) -> bool {
         self.is_prompt || !self.field.is_empty() || !self.queue.is_empty() || self.ended || self.question.is_some()
