@@ -215,6 +215,8 @@ pub enum FinishReason {
     /// The output limit cut the reply.
     Length,
     ContentFilter,
+    /// The server paused while it used tools of its own: the same conversation, sent again, goes on.
+    Paused,
     /// The program stopped reading: a signal, a limit, or a broken stream.
     Interrupted,
 }

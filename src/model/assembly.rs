@@ -301,13 +301,10 @@ impl Assembly {
         let has_calls = parts.iter().any(|part| matches!(part, ReplyPart::Call(_)));
         let finish = match self.finish {
             // Calls in a reply outweigh the reason that its server gives.
-            None | Some(FinishReason::Stop | FinishReason::ToolCalls) => {
-                if has_calls {
-                    FinishReason::ToolCalls
-                } else {
-                    FinishReason::Stop
-                }
+            None | Some(FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Paused) if has_calls => {
+                FinishReason::ToolCalls
             }
+            None | Some(FinishReason::ToolCalls) => FinishReason::Stop,
             Some(finish) => finish,
         };
         let usage = self.usage.unwrap_or_else(|| Usage {

@@ -19,7 +19,9 @@ use sha2::{Digest, Sha256};
 use super::arguments;
 use super::turns::{ModelPart, ToolResult, UserPart, WireCall, WireTurn};
 use crate::base::image::Image;
-use crate::conversation::message::{Call, CallAnswer, CallStatus, Item, Opaque, Origin, ReplyPart, Step};
+use crate::conversation::message::{
+    Call, CallAnswer, CallStatus, FinishReason, Item, Opaque, Origin, ReplyPart, Step,
+};
 use crate::model::ModelRequest;
 
 /// The order and the forms that a server accepts.
@@ -81,14 +83,20 @@ pub fn write_turns<'a>(request: &ModelRequest<'a>, rules: &HistoryRules<'_>) -> 
     }
     let rules = &rules;
     let mut turns = Vec::with_capacity(request.items.len() * 2 + 1);
-    for item in request.items {
+    for (at, item) in request.items.iter().enumerate() {
         match item {
             Item::Said(said) => {
                 said.texts().for_each(|text| add_text(&mut turns, text, rules));
                 add_pictures(&mut turns, &said.images, sees, rules);
             }
             Item::Summary(summary) => add_text(&mut turns, &summary.text, rules),
-            Item::Step(step) => add_reply(&mut turns, step, rules),
+            Item::Step(step) => {
+                let goes_on = match request.items.get(at + 1) {
+                    None => request.aside.is_none(),
+                    Some(next) => next.as_step().is_some(),
+                };
+                add_reply(&mut turns, step, goes_on && step.finish_reason == FinishReason::Paused, rules);
+            }
         }
     }
     if let Some(text) = request.aside {
@@ -146,7 +154,8 @@ fn add_pictures<'a>(turns: &mut Vec<WireTurn<'a>>, pictures: &'a [Image], sees: 
     }
 }
 
-fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, rules: &HistoryRules<'_>) {
+/// Adds a reply and the answers to its calls. `goes_on` if the server paused in it and goes on with the next reply.
+fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, goes_on: bool, rules: &HistoryRules<'_>) {
     let mut parts: Vec<ModelPart<'a>> = Vec::with_capacity(step.parts.len());
     for part in &step.parts {
         match part {
@@ -170,7 +179,7 @@ fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, rules: &HistoryR
         }
     }
     // Servers refuse reasoning that led to nothing.
-    while matches!(parts.last(), Some(ModelPart::Reasoning { .. })) {
+    while !goes_on && matches!(parts.last(), Some(ModelPart::Reasoning { .. })) {
         parts.pop();
     }
     if parts.is_empty() {

@@ -46,7 +46,8 @@ pub enum ModelPart<'a> {
         text: Cow<'a, str>,
         opaque: Option<&'a Value>,
     },
-    /// Reasoning goes back only if its server wants it, so it has opaque data. A text or a call follows it.
+    /// Reasoning goes back only if its server wants it, so it has opaque data. A text or a call follows it,
+    /// unless the server paused there.
     Reasoning {
         text: &'a str,
         opaque: &'a Value,

@@ -70,6 +70,8 @@ pub struct Look {
     pub live: bool,
     /// The terminal rewraps lines when its width changes.
     pub reflows: bool,
+    /// The terminal reports modified keys as xterm does, if it is asked to.
+    pub modifies_keys: bool,
     /// The terminal should be asked for its background colour.
     pub asks_theme: bool,
     /// The end of a turn shows tokens, cost and time.
@@ -104,6 +106,7 @@ pub fn choose_look(facts: &LookFacts<'_>, width: fn() -> Option<usize>) -> Look 
         progress_on_terminal: facts.stderr_terminal,
         live: facts.stderr_terminal && facts.abilities.draws && !facts.screen_reader,
         reflows: facts.abilities.reflows,
+        modifies_keys: facts.abilities.modifies_keys,
         asks_theme: !facts.screen_reader
             && facts.theme == ThemeChoice::Auto
             && facts.abilities.theme == Theme::Either,

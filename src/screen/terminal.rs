@@ -33,11 +33,11 @@ pub use input::{
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
-pub use modes::{HiddenTyping, put_back};
+pub use modes::{HiddenTyping, KeyReports, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, HiddenTyping, find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader,
-    put_back, stdin_is_null, stdin_ready, typed_ahead,
+    Away, Console, HiddenTyping, KeyReports, find_stdin_size, forget_typed, interrupt_process,
+    leave_stops_to_the_reader, put_back, stdin_is_null, stdin_ready, typed_ahead,
 };
 pub use resizes::Resizes;
 pub use vi::Vi;

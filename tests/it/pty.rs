@@ -143,6 +143,18 @@ impl Terminal {
         assert!(wanted(&screen), "the screen never showed {what}. It shows:\n{screen}");
     }
 
+    /// Returns once the program has written these bytes.
+    #[track_caller]
+    pub fn wait_for_raw(&self, bytes: &str) {
+        let (seen, changed) = &*self.state;
+        let seen = seen.lock().expect("the watcher does not panic");
+        let has = |seen: &Seen| String::from_utf8_lossy(&seen.raw).contains(bytes);
+        let (seen, _) = changed
+            .wait_timeout_while(seen, GUARD, |seen| !has(seen) && !seen.ended)
+            .expect("the watcher does not panic");
+        assert!(has(&seen), "never written: {bytes:?}");
+    }
+
     /// The current content of the screen.
     pub fn screen(&self) -> String {
         self.state.0.lock().expect("the watcher does not panic").parser.screen().contents()

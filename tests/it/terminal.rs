@@ -181,3 +181,35 @@ fn tables_fit_a_narrow_terminal() {
     // The terminal itself wraps a line that fills the screen.
     assert!(terminal.screen().lines().all(|line| line.chars().count() < 40), "{}", terminal.screen());
 }
+
+#[test]
+fn keys_are_reported_with_their_modifiers_where_the_terminal_says_that_it_can() {
+    let server = Server::always(Reply::text("Fine."));
+    let mut terminal = start(&Run::new().env("EDITOR", "true").server(&server));
+    terminal.wait_for_raw("\x1b[?u\x1b[c");
+    assert!(!terminal.raw().contains("\x1b[>5u"), "it did not answer");
+    terminal.keys("\x1b[?0u");
+    terminal.wait_for_raw("\x1b[>5u");
+    terminal.keys("one\x1b[13;2utwo\x1b[127;3uthree\r");
+    terminal.wait_for("Fine.");
+    assert_eq!(said(&server), ["one\nthree"]);
+    // Another program has the terminal as it was.
+    terminal.line("/editor");
+    terminal.wait_for_raw("\x1b[<u");
+    terminal.line("two");
+    terminal.wait_until("the next answer", |screen| screen.matches("Fine.").count() == 2);
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    let raw = terminal.raw_to_the_end();
+    let order: Vec<&str> = ["\x1b[>5u", "\x1b[<u"].iter().flat_map(|what| raw.matches(what)).collect();
+    assert_eq!(order, ["\x1b[>5u", "\x1b[>5u", "\x1b[<u", "\x1b[<u"], "{raw:?}");
+
+    let mut xterm = start(&Run::new().env("XTERM_VERSION", "XTerm(390)").server(&server));
+    xterm.wait_for_raw("\x1b[>4;1m");
+    xterm.keys("a\x1b[27;2;13~b\r");
+    xterm.wait_for("Fine.");
+    assert_eq!(said(&server).last().map(String::as_str), Some("a\nb"));
+    xterm.line("/exit");
+    assert_eq!(xterm.exit_code(), 0);
+    assert!(xterm.raw_to_the_end().contains("\x1b[>4m"));
+}

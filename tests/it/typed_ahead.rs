@@ -23,7 +23,7 @@ fn lines() -> String {
 
 #[test]
 fn tab_lists_what_completes_the_line_below_it() {
-    let (server, mut terminal, gate) = in_a_turn(Run::new());
+    let (server, mut terminal, gate) = in_a_turn(Run::new().file("notes.md", "one\n"));
     terminal.keys("/sk\t");
     terminal.wait_for("> /skill\n/skills  /skill");
     terminal.keys("\t");
@@ -33,7 +33,10 @@ fn tab_lists_what_completes_the_line_below_it() {
     terminal.wait_until("what begins so", |screen| screen.trim_end().ends_with("> /too\n/tools"));
     terminal.keys("\t");
     terminal.wait_for("> /tools");
-    terminal.keys("\r");
+    // So are files.
+    terminal.keys("\x15see @no");
+    terminal.wait_until("the file", |screen| screen.trim_end().ends_with("> see @no\nnotes.md · 1 tokens"));
+    terminal.keys("\x15/tools\r");
     gate.open();
     terminal.wait_for("read_file");
     assert_eq!(said(&server), ["one"]);
@@ -112,4 +115,14 @@ fn alt_enter_breaks_the_line_and_alt_up_gives_it_to_the_turn() {
     gate.open();
     terminal.wait_for("Second answer.");
     assert!(said(&server).iter().any(|said| said == "one line\nand another" || said == "for the turn"));
+}
+
+#[test]
+fn now_gives_a_text_to_the_turn_as_alt_up_does() {
+    let (server, mut terminal, gate) = in_a_turn(Run::new());
+    terminal.line("/now shorter, please");
+    terminal.wait_for("for the next step: shorter, please");
+    gate.open();
+    terminal.wait_for("Second answer.");
+    assert_eq!(said(&server).last().map(String::as_str), Some("shorter, please"));
 }

@@ -56,6 +56,42 @@ fn a_search_of_claude_is_shown_and_sent_back_and_taints_the_conversation() {
 }
 
 #[test]
+fn a_server_that_pauses_in_a_search_goes_on_where_it_was_and_all_its_words_are_the_answer() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "rust 1.95"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
+    let server = Server::start([
+        claude(&[text("First. "), search.clone()], "pause_turn"),
+        claude(&[found.clone(), text("Then. ")], "pause_turn"),
+        claude(&[text("At last.")], "end_turn"),
+    ]);
+    let model = "dialect: anthropic\nwire: anthropic\n";
+    let run = run(&server, model).args(["--ephemeral"]).run().success();
+    assert_eq!(run.stdout, "First. Then. At last.\n");
+    let requests = server.requests();
+    let sent = |at: usize| requests[at].messages()[1..].to_vec();
+    let reply = |blocks: &[Value]| json!({"role": "assistant", "content": blocks});
+    assert_eq!(sent(1), [reply(&[text("First. "), search.clone()])], "as it came, with nothing after it");
+    let go_on = &sent(2)[1];
+    assert_eq!(sent(2)[0], reply(&[text("First. "), search, found, text("Then. ")]));
+    assert_eq!(
+        (&go_on["role"], &go_on["content"][0]["text"]),
+        (&json!("user"), &json!("[Go on.]")),
+        "no model continues words"
+    );
+
+    // What a person says next stands in the place of the tool that never answered.
+    let cut =
+        json!({"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_search", "input": {"query": "x"}});
+    let server =
+        Server::start([claude(&[text("First. "), cut], "pause_turn"), claude(&[text("Well.")], "end_turn")]);
+    let run = self::run(&server, model).args(["--max-turns", "1"]).run();
+    let last = server.requests()[1].messages().to_vec();
+    assert_eq!(last[1], reply(&[text("First. ")]), "{}", run.shown());
+    assert_eq!(last[2]["role"], "user");
+}
+
+#[test]
 fn a_search_of_openai_goes_back_with_the_reasoning_before_it() {
     let thought = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"});
     let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "rust 1.95"}});

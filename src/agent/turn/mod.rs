@@ -175,18 +175,25 @@ impl<'a> Turn<'a> {
 
     /// Asks the model and runs its calls until it answers.
     pub(super) async fn converse(&mut self) -> Result<TurnEnd, TurnStop> {
+        let mut before_pause = String::new();
         loop {
             if let Some(limit) = self.reached_limit() {
                 return Err(TurnStop::Limit(limit));
             }
             self.heed()?;
             let step = self.ask(Purpose::Answer).await?;
+            if step.finish_reason == FinishReason::Paused {
+                before_pause += &step.text();
+                self.keep_reply(step)?;
+                continue;
+            }
             if step.is_silent() {
                 match self.take_silence()? {
                     Some(words) => return self.answer(words).await,
                     None => continue,
                 }
             }
+            let text = std::mem::take(&mut before_pause) + &step.text();
             let number = self.keep_reply(step.clone())?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
@@ -194,18 +201,15 @@ impl<'a> Turn<'a> {
                 continue;
             }
             let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
-            if is_whole
-                && (self.goes_on_after(&step.text()).await?
-                    || Box::pin(self.goes_on_for_hooks(&step.text())).await?)
-            {
+            if is_whole && (self.goes_on_after(&text).await? || Box::pin(self.goes_on_for_hooks(&text)).await?) {
                 continue;
             }
-            return self.stands(&step).await;
+            return self.stands(&step, text).await;
         }
     }
 
-    /// Takes a reply without calls as the answer, if it is whole.
-    pub(super) async fn stands(&mut self, step: &Step) -> Result<TurnEnd, TurnStop> {
+    /// Takes the text of a reply without calls as the answer, if it is whole.
+    pub(super) async fn stands(&mut self, step: &Step, text: String) -> Result<TurnEnd, TurnStop> {
         match step.finish_reason {
             FinishReason::Length => Err(TurnStop::Limit(self.cut_by(step))),
             FinishReason::ContentFilter => {
@@ -213,7 +217,7 @@ impl<'a> Turn<'a> {
                             use another model (-m)";
                 Err(TurnStop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
             }
-            _ => self.answer(step.text()).await,
+            _ => self.answer(text).await,
         }
     }
 

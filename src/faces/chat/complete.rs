@@ -1,6 +1,7 @@
 //! Completion of slash commands and their arguments at the start of a line, and of workspace files after `@`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
@@ -25,11 +26,17 @@ pub struct ArgumentNames {
 /// The most files that are offered for a word.
 const MOST_FILES: usize = 16;
 
-/// Completes the word under the cursor. Returns its start (a byte of `line`) and the offers to replace it.
-pub fn complete_line(line: &str, cursor: usize, vocabulary: &ArgumentNames) -> (usize, Vec<Offer>) {
+/// Completes the word under the cursor, and waits at most `patience` for files. Returns its start (a byte of `line`) and the
+/// offers to replace it.
+pub fn complete_line(
+    line: &str,
+    cursor: usize,
+    vocabulary: &ArgumentNames,
+    patience: Duration,
+) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
     if let Some(at) = find_mention(typed) {
-        return (at, vocabulary.files.offers(&typed[at..], MOST_FILES));
+        return (at, vocabulary.files.offers(&typed[at..], MOST_FILES, patience));
     }
     let Some(command) = typed.strip_prefix('/') else {
         return (cursor, Vec::new());
@@ -123,7 +130,7 @@ mod tests {
     use crate::files::workspace::Workspace;
 
     fn inserted(line: &str, vocabulary: &ArgumentNames) -> (usize, Vec<String>) {
-        let (at, offers) = complete_line(line, line.len(), vocabulary);
+        let (at, offers) = complete_line(line, line.len(), vocabulary, Duration::from_secs(9));
         (at, offers.into_iter().map(|offer| offer.inserted).collect())
     }
 

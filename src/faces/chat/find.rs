@@ -21,8 +21,6 @@ const MOST_FILES: usize = 200_000;
 const MOST_DIRS: usize = 100_000;
 /// The age above which a list is made again.
 const OLD: Duration = Duration::from_secs(3);
-/// The longest time that a completion waits for the first list.
-const PATIENCE: Duration = Duration::from_millis(300);
 /// The number of files in the first part of a list to be shown; each further part is twice as long.
 const FIRST_PART: usize = 1024;
 
@@ -85,15 +83,15 @@ impl Finder {
         }
     }
 
-    /// Completes a word that begins with `@`, with at most `most` offers.
-    pub fn offers(&self, word: &str, most: usize) -> Vec<Offer> {
+    /// Completes a word that begins with `@`, with at most `most` offers. Waits at most `patience` for the first list.
+    pub fn offers(&self, word: &str, most: usize, patience: Duration) -> Vec<Offer> {
         let quoted = word.starts_with("@\"");
         let typed = word.trim_start_matches('@').trim_start_matches('"');
         let is_elsewhere = typed.starts_with(['/', '~']) || typed.starts_with("..");
         if typed.is_empty() || is_elsewhere {
             return self.list_continuations(typed, quoted, most);
         }
-        let files = self.files();
+        let files = self.files(patience);
         let shows_hidden = typed.starts_with('.') || typed.contains("/.");
         let found = if shows_hidden {
             fuzzy::find_best(typed, &files, most)
@@ -108,12 +106,12 @@ impl Finder {
         found.into_iter().map(|path| self.file_offer(path, quoted)).collect()
     }
 
-    /// Returns the files found so far. Waits a moment for the first list.
-    fn files(&self) -> Arc<Vec<Box<str>>> {
+    /// Returns the files found so far.
+    fn files(&self, patience: Duration) -> Arc<Vec<Box<str>>> {
         self.prepare();
         let state = self.list.state();
         let unmade = |state: &mut FileListState| state.made.is_none() && state.is_scanning;
-        let waited = self.list.whole.wait_timeout_while(state, PATIENCE, unmade);
+        let waited = self.list.whole.wait_timeout_while(state, patience, unmade);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&state.files)
     }
@@ -232,7 +230,7 @@ mod tests {
     use super::*;
 
     fn inserted(finder: &Finder, word: &str) -> Vec<String> {
-        finder.offers(word, 10).into_iter().map(|offer| offer.inserted).collect()
+        finder.offers(word, 10, Duration::from_secs(9)).into_iter().map(|offer| offer.inserted).collect()
     }
 
     #[test]
@@ -267,7 +265,9 @@ mod tests {
         ] {
             assert_eq!(inserted(&finder, word), expected, "{word:?}");
         }
-        let shown = |word: &str| finder.offers(word, 1).into_iter().map(|offer| offer.shown).next();
+        let shown = |word: &str| {
+            finder.offers(word, 1, Duration::from_secs(9)).into_iter().map(|offer| offer.shown).next()
+        };
         assert_eq!(shown("@main").as_deref(), Some("src/main.rs · 412 tokens"));
         assert_eq!(shown("@large").as_deref(), Some("large.bin · too large to attach"));
     }

@@ -24,7 +24,7 @@ use crate::config::EditMode;
 use crate::screen::line::{
     InputLine, Joined, LineEnd, LineKeys, LineSettings, MARK_NO_PASTE, MARK_PASTE, Pastes, TypedText,
 };
-use crate::screen::terminal::{self, Console};
+use crate::screen::terminal::{self, Console, KeyReports};
 use crate::screen::{AskLine, Loan, Outlets, PROMPT};
 
 /// The settings of the line editor.
@@ -38,6 +38,8 @@ pub struct EditorSetup {
     pub colours: bool,
     /// The terminal is asked for its background colour.
     pub asks_theme: bool,
+    /// The terminal reports modified keys as xterm does, if it is asked to.
+    pub modifies_keys: bool,
     pub outlets: Outlets,
 }
 
@@ -62,7 +64,8 @@ struct KeyTerminal {
     history: std::sync::Mutex<SharedHistory>,
     pastes: Pastes,
     outlets: Outlets,
-    asks_theme: AtomicBool,
+    /// What the terminal is asked when the prompt is first shown.
+    asks: std::sync::Mutex<Option<String>>,
 }
 
 /// A thread that reads lines when it is asked to.
@@ -76,8 +79,12 @@ struct LineThread {
 /// The prompt of a question that the line answers; `None` for a message.
 type LineRequest = Option<String>;
 
-/// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
-const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
+/// Asks for the background colour (xterm's OSC 11).
+const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\";
+/// Asks whether keys can be reported with all their modifiers (kitty keyboard protocol).
+const ASK_KEYS: &str = "\x1b[?u";
+/// Asks for attributes (DA1), which every terminal answers, and last.
+const ASK_ATTRIBUTES: &str = "\x1b[c";
 
 impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
@@ -88,7 +95,9 @@ impl MessageLines {
         let settings = LineSettings {
             edit_mode: setup.edit_mode,
             pastes: pastes.clone(),
-            complete: Some(Arc::new(move |line, cursor| Some(complete_line(line, cursor, vocabulary.get()?)))),
+            complete: Some(Arc::new(move |line, cursor, patience| {
+                Some(complete_line(line, cursor, vocabulary.get()?, patience))
+            })),
             takes_messages: true,
             hints: setup.colours,
             foresee: Some(Box::new(move |before| {
@@ -102,13 +111,15 @@ impl MessageLines {
         let console = Arc::new(Console::open(Box::new(keys), true)?);
         let history = SharedHistory::open(setup.history);
         typing.learn(history.entries());
+        let background = if setup.asks_theme { ASK_BACKGROUND } else { "" };
+        let keys_asked = if setup.modifies_keys { KeyReports::Modified.begin() } else { ASK_KEYS };
         let keys = KeyTerminal {
             console,
             typing,
             history: std::sync::Mutex::new(history),
             pastes,
             outlets,
-            asks_theme: AtomicBool::new(setup.asks_theme),
+            asks: Some(format!("{background}{keys_asked}{ASK_ATTRIBUTES}")).into(),
         };
         Some(Self { source: LineSource::Keys(keys), interrupter, interactive: true })
     }
@@ -247,8 +258,8 @@ impl KeyTerminal {
         }
         self.outlets.display.control(MARK_PASTE);
         self.typing.await_message();
-        if self.asks_theme.swap(false, Ordering::Relaxed) {
-            self.outlets.display.control(ASK_BACKGROUND);
+        if let Some(asks) = self.asks.lock().ok().and_then(|mut asks| asks.take()) {
+            self.outlets.display.control(&asks);
             self.console.expect_answer();
         }
     }

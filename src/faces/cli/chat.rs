@@ -126,6 +126,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         edit_mode: config.settings.ui.edit_mode,
         colours: look.style.colours,
         asks_theme: look.asks_theme,
+        modifies_keys: look.modifies_keys,
         outlets: outlets.clone(),
     };
     let mut greeted = None;

@@ -13,7 +13,8 @@ use super::flags::AnthropicFlags;
 use crate::base::image::Image;
 use crate::config::CacheLifetime;
 
-/// The user's message if the conversation ends with the model: current models do not continue their own reply.
+/// The user's message if the conversation ends with words of the model: current models do not continue their own. A
+/// server that paused at a tool of its own goes on from there instead.
 const GO_ON: &str = "[Go on.]";
 
 /// One side's uninterrupted contribution.
@@ -115,7 +116,9 @@ pub(super) fn write_messages<'a>(turns: &'a [WireTurn<'a>], flags: &AnthropicFla
             WireTurn::Results(results) => add_results(&mut all, results, flags),
         }
     }
-    if all.last().is_some_and(|last| last.role == Role::Assistant) {
+    let ends_with_words =
+        |last: &Message<'_>| last.role == Role::Assistant && !matches!(last.content.last(), Some(Block::Kept(_)));
+    if all.last().is_some_and(ends_with_words) {
         add_blocks(&mut all, Role::User, [Block::text(GO_ON, None)]);
     }
     if let Some(mark) = Mark::from_flags(flags) {

@@ -27,10 +27,7 @@ impl AnthropicStop {
             "model_context_window_exceeded" => {
                 (FinishReason::Length, Some("the model's context window is full: the reply ends there".to_owned()))
             }
-            "pause_turn" => {
-                let words = "the server paused while it used tools of its own: ask the model to go on";
-                (FinishReason::Stop, Some(words.to_owned()))
-            }
+            "pause_turn" => (FinishReason::Paused, None),
             "refusal" => (FinishReason::ContentFilter, Some(describe_refusal(details))),
             "sensitive" | "content_filter" => (FinishReason::ContentFilter, None),
             other => {
@@ -67,7 +64,7 @@ fn describe_refusal(details: Option<&RawValue>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use FinishReason::{ContentFilter, Length, Stop as Ended, ToolCalls};
+    use FinishReason::{ContentFilter, Length, Paused, Stop as Ended, ToolCalls};
 
     use super::*;
 
@@ -79,7 +76,7 @@ mod tests {
             ("tool_use", ToolCalls, false),
             ("max_tokens", Length, false),
             ("model_context_window_exceeded", Length, true),
-            ("pause_turn", Ended, true),
+            ("pause_turn", Paused, false),
             ("refusal", ContentFilter, true),
             ("sensitive", ContentFilter, false),
             ("compaction", Ended, true),

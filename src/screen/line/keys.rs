@@ -4,7 +4,7 @@ use super::InputLine;
 use crate::screen::display::Suspended;
 use crate::screen::ink::Theme;
 use crate::screen::outlets::Outlets;
-use crate::screen::terminal::{Key, Listener};
+use crate::screen::terminal::{Key, KeyReports, Listener};
 
 /// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
 pub const MARK_PASTE: &str = "\x1b[?2004h";
@@ -43,5 +43,12 @@ impl Listener for LineKeys {
         if state.settings.takes_messages || state.question.is_some() {
             self.outlets.display.control(MARK_PASTE);
         }
+        if let Some(reports) = KeyReports::find() {
+            self.outlets.display.control(reports.begin());
+        }
+    }
+
+    fn report_keys(&mut self) {
+        self.outlets.display.control(KeyReports::Kitty.begin());
     }
 }

@@ -158,6 +158,13 @@ impl InputLine {
             return terminal::interrupt_process();
         }
         self.draw(&state);
+        // What is typed is on the screen before anything is looked up.
+        if matches!(key, Key::Char(_) | Key::Backspace) {
+            state.list_live();
+            if !state.listed.is_empty() {
+                self.draw(&state);
+            }
+        }
     }
 
     fn draw(&self, state: &LineState) {
@@ -197,7 +204,7 @@ mod tests {
     }
 
     fn with_keys_of(edit_mode: EditMode) -> InputLine {
-        let complete: CompleteLine = Arc::new(|line, _| {
+        let complete: CompleteLine = Arc::new(|line, _, _| {
             let words = ["/context", "/compact ", "/copy ", "/cost", "/tools"].into_iter();
             let words = words.filter(|word| word.starts_with(line));
             let offers = words.map(|word| Offer { shown: word.trim().to_owned(), inserted: word.to_owned() });

@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 use super::asked::QuestionStep;
 use super::state::LineState;
 use super::typed_text::LineEnd;
-use crate::base::text;
 use crate::screen::display::Display;
-use crate::screen::ink::{Ink, Line as InkLine};
 use crate::screen::surface::FramePart;
 use crate::screen::terminal::{Edited, Key, Vi};
 
@@ -24,9 +22,6 @@ impl LineState {
             && (self.settings.takes_messages || self.has_focus())
         {
             self.press_line(&key, by_hand, display);
-        }
-        if matches!(key, Key::Char(_) | Key::Backspace) {
-            self.list_commands();
         }
         match key {
             Key::Char(_) | Key::Backspace | Key::Tab => self.last_key = Some(Instant::now()),
@@ -121,12 +116,7 @@ impl LineState {
         match key {
             Key::Enter => self.enter(display),
             Key::Tab => self.complete(),
-            Key::AltUp => {
-                if let Some(said) = self.steer() {
-                    let said = format!("for the next step: {}", text::one_line(&said, 200));
-                    display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
-                }
-            }
+            Key::AltUp => self.steer(display),
             Key::Ctrl('d') if self.field.is_empty() && self.is_prompt => self.end(LineEnd::Closed),
             Key::Ctrl('d') if self.field.is_empty() && self.question.is_none() => self.ended = true,
             Key::Ctrl('o') => self.leave(LineEnd::Looking),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::asked::OpenQuestion;
 use super::multiline::Joined;
@@ -10,14 +10,22 @@ use super::offered::{Offer, Offered, find_common_start};
 use super::pastes::Pastes;
 use super::recall::{EarlierLines, HistorySearch};
 use super::typed_text::{LineEnd, TypedText};
+use crate::base::text;
 use crate::config::EditMode;
 use crate::screen::display::Display;
+use crate::screen::ink::{Ink, Line as InkLine};
 use crate::screen::surface::draw_sent;
 use crate::screen::terminal::{Key, TextField, Vi};
 
-/// Completes the word at the cursor (a byte of the line). Returns the start of the word and what may replace it; `None` as
-/// long as that is not known.
-pub type CompleteLine = Arc<dyn Fn(&str, usize) -> Option<(usize, Vec<Offer>)> + Send + Sync>;
+/// Completes the word at the cursor (a byte of the line), for whoever waits that long for words that are still looked up.
+/// Returns the start of the word and what may replace it; `None` as long as that is not known.
+pub type CompleteLine = Arc<dyn Fn(&str, usize, Duration) -> Option<(usize, Vec<Offer>)> + Send + Sync>;
+
+/// The longest time that a Tab waits.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The command that gives the rest of a line to the running turn.
+const NOW: &str = "/now ";
 
 /// Hears the line before the cursor.
 pub type ForeseeLine = Box<dyn Fn(&str) + Send>;
@@ -167,6 +175,10 @@ impl LineState {
         let mut joined = Joined::default();
         let TypedText { text, pasted } = self.take();
         match joined.add(&text) {
+            Some(text) if !self.is_prompt && pasted.is_none() && text.starts_with(NOW) => {
+                self.field.set_text(&text[NOW.len()..]);
+                self.steer(display);
+            }
             Some(text) if self.is_prompt => self.send(TypedText { text, pasted }, display),
             Some(text) => self.queue.push_back(TypedText { text, pasted }),
             // The message continues in the next line.
@@ -205,14 +217,15 @@ impl LineState {
         }
     }
 
-    /// Gives the line to the running turn. Returns it.
-    pub fn steer(&mut self) -> Option<String> {
+    /// Gives the line to the running turn.
+    pub fn steer(&mut self, display: &Display) {
         let is_wanted = !self.is_prompt && !self.field.text().trim().is_empty();
-        let wishes = self.wishes.as_ref().filter(|_| is_wanted)?;
+        let Some(wishes) = self.wishes.as_ref().filter(|_| is_wanted) else { return };
         let said = self.settings.pastes.expand(&self.field.take());
         self.pasted = None;
-        (wishes.steer)(said.clone());
-        Some(said)
+        let shown = format!("for the next step: {}", text::one_line(&said, 200));
+        (wishes.steer)(said);
+        display.lines(vec![InkLine::from((Ink::Dim, shown.as_str()))]);
     }
 
     pub fn take_back(&mut self) {
@@ -242,18 +255,17 @@ impl LineState {
         start.is_some()
     }
 
-    /// Lists the commands that begin as the line does, while the name of one is typed.
-    pub fn list_commands(&mut self) {
-        let text = self.field.text();
-        let is_name = !self.takes_words()
-            && text.starts_with('/')
-            && !text[1..].contains(['/', ' ', '\n'])
-            && self.field.is_at_end();
+    /// Lists the commands that begin as the line does, while the name of one is typed, and files while one is mentioned.
+    pub fn list_live(&mut self) {
+        let (before, after) = self.field.split();
+        let word = &before[before.rfind(char::is_whitespace).map_or(0, |at| at + 1)..];
+        let is_command = before.starts_with('/') && !before[1..].contains('/') && word == before;
+        let is_name = (is_command || word.starts_with('@')) && after.is_empty() && !self.takes_words();
         let Some(complete) = self.settings.complete.as_ref().filter(|_| is_name && self.pasted.is_none()) else {
             return;
         };
-        let (_, offers) = complete(text, text.len()).unwrap_or_default();
-        if offers.iter().any(|offer| offer.inserted.trim_end() != text) {
+        let (start, offers) = complete(before, before.len(), Duration::ZERO).unwrap_or_default();
+        if offers.iter().any(|offer| offer.inserted.trim_end() != &before[start..]) {
             self.listed = offers.into_iter().map(|offer| offer.shown).collect();
         }
     }
@@ -276,7 +288,7 @@ impl LineState {
             self.offered.move_to(self.field.text(), self.field.cursor());
             return;
         }
-        let Some((start, offers)) = complete(before, pos) else {
+        let Some((start, offers)) = complete(before, pos, PATIENCE) else {
             self.before = Some(Key::Tab);
             return;
         };

@@ -12,6 +12,8 @@ pub struct Abilities {
     pub links: bool,
     /// It rewraps lines when its width changes.
     pub reflows: bool,
+    /// It reports modified keys as xterm does, if it is asked to.
+    pub modifies_keys: bool,
     /// The theme for the background in `COLORFGBG`.
     pub theme: Theme,
 }
@@ -30,7 +32,8 @@ const LINKING_VTE: u32 = 5000;
 impl Abilities {
     /// The abilities of a terminal that only prints lines.
     #[cfg(test)]
-    pub const NONE: Self = Self { draws: false, links: false, reflows: false, theme: Theme::Either };
+    pub const NONE: Self =
+        Self { draws: false, links: false, reflows: false, modifies_keys: false, theme: Theme::Either };
 
     /// Reads the variables that terminals set.
     pub fn read<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
@@ -47,6 +50,7 @@ impl Abilities {
             // A multiplexer in between may drop them.
             links: links && !in_multiplexer,
             reflows: variable("XTERM_VERSION").is_none() && term != "linux",
+            modifies_keys: variable("XTERM_VERSION").is_some() || variable("TMUX").is_some(),
             theme: variable("COLORFGBG").and_then(parse_theme).unwrap_or_default(),
         }
     }

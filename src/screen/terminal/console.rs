@@ -30,7 +30,7 @@ const PIECE: usize = 4096;
 const MOST_READ: usize = 1024 * 1024;
 /// The longest wait for the rest of a piece that is longer than one read.
 const BURST: Duration = Duration::from_millis(5);
-/// The longest wait for the terminal's answer about its background.
+/// The longest wait for the terminal's answers.
 const ANSWER: Duration = Duration::from_millis(300);
 
 /// A handle to the input.
@@ -67,7 +67,7 @@ enum ConsoleRequest {
     Leave(oneshot::Sender<()>, back::Receiver<()>),
     /// The program stops once the sender is dropped, and continues when the receiver is closed.
     Stop(back::Sender<()>, back::Receiver<()>),
-    /// The terminal was asked for its background.
+    /// The terminal was asked what it is and can.
     Asked,
     /// Ends the thread.
     Rest,
@@ -154,7 +154,7 @@ impl Console {
         Away { _returned: returned }
     }
 
-    /// Waits for the terminal's answer about its background before another program gets the terminal.
+    /// Waits for the terminal's answers before another program gets the terminal.
     pub fn expect_answer(&self) {
         self.shared.send(ConsoleRequest::Asked, &self.waker);
     }
@@ -184,7 +184,7 @@ struct ConsoleReader {
     questions: usize,
     /// The time of the last paste, and of what followed it in a flood.
     pasted: Option<Instant>,
-    /// The time when the terminal was asked for its background.
+    /// The time when the terminal was asked what it is and can.
     asked: Option<Instant>,
     decoder: KeyDecoder,
 }
@@ -266,6 +266,7 @@ impl ConsoleReader {
     fn route(&mut self, key: Key) {
         match key {
             Key::Background(colour) => self.listener.learn(theme_of(colour)),
+            Key::KeyReports => self.listener.report_keys(),
             Key::Attributes => self.asked = None,
             Key::Ctrl('z') if self.listens => self.stop(input::stop_process),
             // It comes back as a request.
@@ -321,7 +322,7 @@ impl ConsoleReader {
         self.listener.come_back();
     }
 
-    /// Takes what the terminal says of its background out of the input, if it was asked.
+    /// Takes what the terminal answers out of the input, if it was asked.
     fn await_answer(&mut self) {
         while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
             match wait_input(true, None, Some(left)) {

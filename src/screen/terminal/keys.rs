@@ -15,6 +15,8 @@ pub trait Listener: Send {
     fn stop(&mut self, stops: bool);
     /// Another program had the terminal, and may have changed its private modes.
     fn come_back(&mut self);
+    /// The terminal can report keys with all their modifiers.
+    fn report_keys(&mut self);
 }
 
 /// A key, a paste or an answer of the terminal.
@@ -46,6 +48,8 @@ pub enum Key {
     Paste(String),
     /// The answer about the background colour: red, green, blue.
     Background([u8; 3]),
+    /// The answer that the terminal can report keys with all their modifiers.
+    KeyReports,
     /// The answer about the terminal's attributes (DA1), which all terminals support.
     Attributes,
 }
@@ -152,12 +156,15 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
         return Some((None, length - 1));
     }
     let is_private = rest.first() == Some(&b'?');
-    let numbers: Vec<u16> = rest[usize::from(is_private)..end]
-        .split(|byte| *byte == b';')
-        .map(|number| std::str::from_utf8(number).ok().and_then(|number| number.parse().ok()).unwrap_or(0))
-        .collect();
+    // The last part of a number is what a key writes with Shift.
+    let number = |number: &[u8]| {
+        let part = number.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+        std::str::from_utf8(part).ok().and_then(|part| part.parse().ok()).unwrap_or(0)
+    };
+    let numbers: Vec<u32> = rest[usize::from(is_private)..end].split(|byte| *byte == b';').map(number).collect();
     let key = match (is_private, rest[end]) {
         (true, b'c') => Some(Key::Attributes),
+        (true, b'u') => Some(Key::KeyReports),
         (true, _) => None,
         (false, last) => find_key(last, &numbers),
     };
@@ -165,10 +172,11 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
 }
 
 /// The key of a sequence with this final byte and these numbers. The second number encodes the modifiers.
-fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
-    let is_held = numbers.get(1).is_some_and(|modifiers| *modifiers > 1);
+fn find_key(last: u8, numbers: &[u32]) -> Option<Key> {
+    let held = held_modifiers(numbers.get(1).copied());
+    let is_held = held > 0;
     Some(match (last, numbers.first().copied().unwrap_or(0)) {
-        (b'A', _) if numbers.get(1) == Some(&3) => Key::AltUp,
+        (b'A', _) if held == ALT => Key::AltUp,
         (b'A', _) => Key::Up,
         (b'B', _) => Key::Down,
         (b'C', _) if is_held => Key::WordRight,
@@ -179,11 +187,55 @@ fn find_key(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'Z', _) => Key::BackTab,
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
-        // Enter with modifiers, from terminals that report them.
-        (b'u', 13) => Key::LineBreak,
-        (b'~', 27) if numbers.get(2) == Some(&13) => Key::LineBreak,
-        (b'u', 27) => Key::Escape,
-        (b'u', code @ 97..=122) if numbers.get(1) == Some(&5) => Key::Ctrl(char::from(u8::try_from(code).ok()?)),
+        (b'u', code) => return find_reported(code, held),
+        (b'~', 27) => return find_reported(*numbers.get(2)?, held),
+        _ => return None,
+    })
+}
+
+const SHIFT: u32 = 1;
+const ALT: u32 = 2;
+const CTRL: u32 = 4;
+
+/// The modifiers in a parameter, which is one more than their sum. Locks, which are on rather than held, do not count.
+fn held_modifiers(parameter: Option<u32>) -> u32 {
+    parameter.unwrap_or(1).saturating_sub(1) & (SHIFT | ALT | CTRL)
+}
+
+/// A key that the terminal reports by its code point, with what is held: of the kitty protocol (`CSI u`), which gives keys of
+/// the keypad numbers of their own, or of xterm's modifyOtherKeys.
+fn find_reported(code: u32, held: u32) -> Option<Key> {
+    const KEYPAD_ENTER: u32 = 57414;
+    const KEYPAD: std::ops::RangeInclusive<u32> = 57417..=57426;
+    const KEYPAD_KEYS: [Option<Key>; 10] = [
+        Some(Key::Left),
+        Some(Key::Right),
+        Some(Key::Up),
+        Some(Key::Down),
+        None,
+        None,
+        Some(Key::Home),
+        Some(Key::End),
+        None,
+        Some(Key::Delete),
+    ];
+    if KEYPAD.contains(&code) {
+        return KEYPAD_KEYS[(code - KEYPAD.start()) as usize].clone();
+    }
+    let c = char::from_u32(if code == KEYPAD_ENTER { 13 } else { code })?;
+    Some(match (c, held) {
+        ('\r', 0) | ('m', CTRL) => Key::Enter,
+        ('\r', _) | ('j', CTRL) => Key::LineBreak,
+        ('\t', 0) | ('i', CTRL) => Key::Tab,
+        ('\t', SHIFT) => Key::BackTab,
+        ('\x08' | '\x7f', 0 | SHIFT) | ('h', CTRL) => Key::Backspace,
+        ('\x08' | '\x7f', _) => Key::AltBackspace,
+        ('\x1b', _) | ('[', CTRL) => Key::Escape,
+        ('_' | '/', _) if held & CTRL > 0 => Key::Ctrl('_'),
+        (c, _) if c.is_control() => return None,
+        (c, CTRL) if c.is_ascii_lowercase() => Key::Ctrl(c),
+        (c, 0 | SHIFT) => Key::Char(c),
+        (c, _) if held & CTRL == 0 => Key::Alt(c),
         _ => return None,
     })
 }
@@ -244,7 +296,20 @@ mod tests {
             ("\r\n", vec![Key::Enter, Key::LineBreak]),
             ("\x01\x1a", vec![Key::Ctrl('a'), Key::Ctrl('z')]),
             ("\x7f\t\x1b\x7f\x1f", vec![Key::Backspace, Key::Tab, Key::AltBackspace, Key::Ctrl('_')]),
-            ("\x1b[99;5u", vec![Key::Ctrl('c')]),
+            ("\x1b[99;5u\x1b[99;133u\x1b[1;129A", vec![Key::Ctrl('c'), Key::Ctrl('c'), Key::Up]),
+            (
+                "\x1b[27u\x1b[98;3u\x1b[44:60;4u\x1b[47;5u",
+                vec![Key::Escape, Key::Alt('b'), Key::Alt('<'), Key::Ctrl('_')],
+            ),
+            (
+                "\x1b[13u\x1b[57414u\x1b[13;3u\x1b[127;3u",
+                vec![Key::Enter, Key::Enter, Key::LineBreak, Key::AltBackspace],
+            ),
+            (
+                "\x1b[9;2u\x1b[57419u\x1b[109;5u\x1b[57427u\x1b[55296u",
+                vec![Key::BackTab, Key::Up, Key::Enter, Key::Char('\u{e053}')],
+            ),
+            ("\x1b[?0u\x1b[?5u", vec![Key::KeyReports, Key::KeyReports]),
             ("\x1b[A\x1bOB\x1b[1;5C\x1b[D", vec![Key::Up, Key::Down, Key::WordRight, Key::Left]),
             ("\x1b[3~\x1b[1~\x1b[F", vec![Key::Delete, Key::Home, Key::End]),
             ("\x1b\r\x1bx\x1bb", vec![Key::LineBreak, Key::Alt('x'), Key::Alt('b')]),

@@ -19,6 +19,14 @@ pub(super) fn open_editor(_: &mut Chat, _: &str) -> CommandAnswer {
     Ok(SlashOutcome::Compose)
 }
 
+/// Sends a text for the running turn when none runs: as a message. While one runs, the line takes it.
+pub(super) fn send_now(_: &mut Chat, text: &str) -> CommandAnswer {
+    if text.trim().is_empty() {
+        return Err("say what: /now TEXT".into());
+    }
+    Ok(SlashOutcome::Turn(text.to_owned()))
+}
+
 /// Attaches a picture to the next message. The person names it, so it may be anywhere.
 pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
     let path = unquote_path(path);

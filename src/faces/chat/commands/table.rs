@@ -16,6 +16,8 @@ pub const GROUPS: &[CommandGroup] = &[
 
 const MESSAGES: &[SlashCommand] = &[
     now("editor", "write the message in your editor", messages::open_editor),
+    now("now", "give a text to the turn that runs, as Alt-Up does", messages::send_now)
+        .takes("TEXT", Completes::Nothing),
     now("image", "attach a picture to the next message", messages::attach_image).takes("PATH", Completes::Paths),
     now(
         "init",
