@@ -111,6 +111,11 @@ pub trait Tool: Send + Sync {
         self.definition().permission == Permission::Read
     }
 
+    /// True if it ends at its time limit by itself, with what it has by then.
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     /// True if the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
     /// like.
     fn is_run(&self) -> bool {

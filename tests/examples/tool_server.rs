@@ -7,6 +7,7 @@
 //! first; `gate=FIFO` begins when somebody writes there; `circle` lists in a circle; `many=N` has N tools; `changed` describes `echo`
 //! otherwise; `dies` exits in a call; `alone` ignores the end of its input.
 
+use std::cell::{Cell, RefCell};
 use std::io::{Write, stderr, stdin, stdout};
 use std::process::exit;
 
@@ -16,12 +17,21 @@ use serde_json::{Value, json};
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
+#[derive(Default)]
 struct Server {
     words: Vec<String>,
+    /// The tool `grow` was called.
+    has_grown: Cell<bool>,
+    /// The id of the request that hears of changes.
+    heard_by: RefCell<Value>,
+    /// How often the task was looked at.
+    looks: Cell<u64>,
+    /// What the person answered to the task.
+    answer: RefCell<Value>,
 }
 
 fn main() {
-    let server = Server { words: std::env::args().skip(1).collect() };
+    let server = Server { words: std::env::args().skip(1).collect(), ..Server::default() };
     if let Some(gate) = server.words.iter().find_map(|word| word.strip_prefix("gate=")) {
         let _ = std::fs::read(gate);
     }
@@ -32,6 +42,14 @@ fn main() {
     while let Some(line) = read() {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         if message["id"].is_null() {
+            continue;
+        }
+        if message["method"] == "subscriptions/listen" {
+            server.heard_by.replace(message["id"].clone());
+            server.notify(
+                "subscriptions/acknowledged",
+                json!({ "notifications": message["params"]["notifications"] }),
+            );
             continue;
         }
         let answer = match server.answer(&message) {
@@ -80,7 +98,9 @@ impl Server {
 
     fn answer(&self, message: &Value) -> Result<Value, String> {
         let about = json!({ "name": "tester", "version": "1.2" });
-        let capabilities = json!({ "tools": {}, "resources": {}, "prompts": {} });
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        let capabilities =
+            json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "extensions": extensions });
         match message["method"].as_str().unwrap_or_default() {
             "initialize" if !self.has("new") => Ok(json!({
                 "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": about
@@ -91,6 +111,10 @@ impl Server {
             })),
             "tools/list" => Ok(self.list(&message["params"])),
             "tools/call" => self.call(message),
+            "resources/list" => Ok(json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "resources": [{ "uri": "note://today", "name": "what to buy" }, { "uri": "note://long", "name": "long" }]
+            })),
             "resources/read" => Self::read(&message["params"]["uri"]),
             "prompts/list" => Ok(json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
@@ -103,9 +127,60 @@ impl Server {
                 let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
                 Ok(json!({ "resultType": "complete", "messages": [message] }))
             }
+            "tasks/get" => Ok(self.look_at_task()),
+            "tasks/update" => {
+                self.answer.replace(message["params"]["inputResponses"]["where"].clone());
+                Ok(json!({ "resultType": "complete" }))
+            }
+            "tasks/cancel" => {
+                if let Some(file) = self.words.iter().find_map(|word| word.strip_prefix("cancelled=")) {
+                    let _ = std::fs::write(file, message["params"]["taskId"].to_string());
+                }
+                Ok(json!({ "resultType": "complete" }))
+            }
             "ping" => Ok(json!({})),
             other => Err(format!("Method not found: {other}")),
         }
+    }
+
+    /// Says something about the subscription, or, in the old era, about everything.
+    fn notify(&self, what: &str, mut params: Value) {
+        if !self.heard_by.borrow().is_null() {
+            params["_meta"] = json!({ "io.modelcontextprotocol/subscriptionId": *self.heard_by.borrow() });
+        }
+        let method = format!("notifications/{what}");
+        say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+    }
+
+    /// A task: first it works, then it wants to know something, then it is done.
+    fn task(&self, status: &str) -> Value {
+        json!({ "resultType": "complete", "taskId": "t1", "status": status, "statusMessage": format!("is {status}"),
+            "createdAt": "2026-11-28T10:00:00Z", "lastUpdatedAt": "2026-11-28T10:00:00Z", "ttlMs": null,
+            "pollIntervalMs": 10 })
+    }
+
+    fn look_at_task(&self) -> Value {
+        self.looks.set(self.looks.get() + 1);
+        let answer = self.answer.borrow().clone();
+        if self.looks.get() == 1 || self.has("endless") {
+            return self.task("working");
+        }
+        if answer.is_null() {
+            let mut task = self.task("input_required");
+            task["inputRequests"] = json!({ "where": { "method": "elicitation/create", "params": { "mode": "form",
+                "message": "Which town?", "requestedSchema": { "type": "object", "required": ["town"],
+                    "properties": { "town": { "type": "string" } } } } } });
+            return task;
+        }
+        if answer["action"] != "accept" {
+            let mut task = self.task("failed");
+            task["error"] = json!({ "code": -32000, "message": "nobody said where" });
+            return task;
+        }
+        let mut task = self.task("completed");
+        task["result"] =
+            json!({ "resultType": "complete", "content": [{ "type": "text", "text": answer.to_string() }] });
+        task
     }
 
     fn read(uri: &Value) -> Result<Value, String> {
@@ -152,6 +227,12 @@ impl Server {
             json!({ "name": "far", "description": "Has a schema elsewhere.", "inputSchema":
                 { "type": "object", "properties": { "x": { "$ref": "http://127.0.0.1:9/x.json" } } } }),
         ];
+        tools
+            .push(json!({ "name": "grow", "description": "Has another tool from then on.", "inputSchema": none }));
+        tools.push(json!({ "name": "long", "description": "Is worked off as a task.", "inputSchema": none }));
+        if self.has_grown.get() {
+            tools.push(json!({ "name": "grown", "description": "Is new.", "inputSchema": none }));
+        }
         let more =
             self.words.iter().find_map(|word| word.strip_prefix("many=")?.parse::<usize>().ok()).unwrap_or(0);
         tools.extend((0..more).map(|number| {
@@ -222,6 +303,21 @@ impl Server {
                 Ok(()) => said("written"),
                 Err(error) => said(&format!("not written: {error}")),
             },
+            "grow" => {
+                self.has_grown.set(true);
+                self.notify("tools/list_changed", json!({}));
+                said("grown")
+            }
+            "grown" => said("the new one"),
+            "long" => {
+                let capabilities = &message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+                if capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_null() {
+                    return Ok(said("not as a task"));
+                }
+                let mut task = self.task("working");
+                task["resultType"] = "task".into();
+                task
+            }
             "process" => said(&format!("process {}", std::process::id())),
             "../odd name" => said("odd"),
             "far" => said("far"),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::repl::start;
 use crate::reply::Reply;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::Server;
 use crate::tool_servers::{file, program, result_of};
 
@@ -43,12 +43,52 @@ fn a_server_asks_the_person_while_its_call_runs() {
 }
 
 #[test]
+fn a_call_that_becomes_a_task_is_awaited_asks_and_is_cancelled_with_its_run() {
+    let few = |words: &[&str]| file(words, "tools: [long]\npermission: allow\n");
+    let server = Server::start([Reply::call("t__long", &json!({})), Reply::text("Sent.")]);
+    let mut terminal = start(&Run::new().server(&server).args(["chat"]).config("mcp/t.yaml", &few(&["new"])));
+    terminal.line("send it");
+    terminal.wait_for("Which town?");
+    terminal.line("上海");
+    terminal.wait_for("Sent.");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(server.requests()[1].last_result().contains("上海"), "{}", server.requests()[1].last_result());
+    // Without a person the task fails; a server of the old era knows no tasks.
+    let failed = result_of(&few(&["new"]), &[], "t__long", &json!({}));
+    assert!(failed.contains("nobody said where"), "{failed}");
+    assert!(result_of(&few(&["old"]), &[], "t__long", &json!({})).contains("not as a task"));
+
+    let place = Place::new();
+    let cancelled = place.home().join("cancelled");
+    let word = format!("cancelled={}", cancelled.display());
+    let limit = format!("{}timeout: 1s\n", few(&["new", "endless", &word]));
+    let server = Server::start([Reply::call("t__long", &json!({})), Reply::text("done")]);
+    let run = Run::at(&place).server(&server).args(["run", "task"]).config("mcp/t.yaml", &limit).run().success();
+    assert!(server.requests()[1].last_result().contains("longer than 1s"), "{}", run.shown());
+    assert_eq!(std::fs::read_to_string(&cancelled).ok().as_deref(), Some("\"t1\""), "{}", run.shown());
+}
+
+#[test]
 fn without_a_person_no_question_of_a_server_is_answered() {
     for words in [&["old"][..], &["new"]] {
         let few = file(words, "tools: [ask]\n");
         let result = result_of(&few, &["--approve", "all"], "t__ask", &json!({}));
         assert!(result.contains(r#""action":"cancel""#), "{result}");
     }
+}
+
+#[test]
+fn tab_completes_the_names_of_resources_and_prompts() {
+    let server = Server::always(Reply::text("Fine."));
+    let mut terminal = start(&Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(&["new"], "")));
+    terminal.press_until("\x15/t:ti\t", "the prompt", |screen| screen.contains("> /t:tidy"));
+    terminal.keys("\x15What is on @t:no\t");
+    terminal.wait_for("> What is on @t:note://");
+    terminal.wait_for("@t:note://today · what to buy");
+    terminal.keys("to\t?\r");
+    terminal.wait_for("Fine.");
+    assert!(server.requests()[0].user().contains("Buy milk."), "{}", server.requests()[0].user());
 }
 
 #[test]

@@ -146,13 +146,36 @@ fn tools_that_come_late_are_found_and_called() {
 }
 
 #[test]
+fn a_tool_that_a_server_gets_meanwhile_is_found_and_called() {
+    for words in [&["old"], &["new"]] {
+        let server = Server::start([
+            Reply::call("t__grow", &json!({})),
+            Reply::call("t__echo", &json!({"text": "meanwhile"})),
+            Reply::call("find_tools", &json!({"query": "t__grown"})),
+            Reply::call("call_tool", &json!({"name": "t__grown", "arguments": {}})),
+            Reply::text("done"),
+        ]);
+        let few = file(words, "permission: allow\n");
+        Run::task(&server, "task").args(["--approve", "all"]).config("mcp/t.yaml", &few).run().success();
+        let requests = server.requests();
+        assert!(
+            requests[3].last_result().contains("t__grown: Is new."),
+            "{words:?}: {}",
+            requests[3].last_result()
+        );
+        assert!(requests[4].last_result().contains("the new one"), "{words:?}: {}", requests[4].last_result());
+        assert_eq!(requests[0].body["tools"], requests[4].body["tools"], "the prefix stays");
+    }
+}
+
+#[test]
 fn of_many_tools_the_servers_are_listed() {
     let server =
         Server::start([Reply::call("find_tools", &json!({"query": "work number 77"})), Reply::text("done")]);
     Run::task(&server, "task").config("mcp/t.yaml", &file(&["many=1000"], "")).run().success();
     let requests = server.requests();
     assert!(!requests[0].tool_names().iter().any(|name| name.starts_with("t__")));
-    assert!(requests[0].system().contains("t__*: 1015 tools of the server `t`"), "{}", requests[0].system());
+    assert!(requests[0].system().contains("t__*: 1017 tools of the server `t`"), "{}", requests[0].system());
     assert!(requests[1].last_result().contains("t__tool_77: "), "{}", requests[1].last_result());
 }
 

@@ -362,7 +362,8 @@ async fn call_in_time(
     let bound = match time_limit {
         _ if tool.waits_for_person() => None,
         limit if tool.is_run() => limit,
-        _ => Some(context.timeout + GRACE),
+        _ if tool.keeps_time() => Some(context.timeout + GRACE),
+        _ => Some(context.timeout),
     };
     let Some(bound) = bound else { return tool.call(arguments, context).await };
     let end = clock.elapsed() + bound;

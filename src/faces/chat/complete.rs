@@ -1,17 +1,19 @@
 //! Completion of slash commands and their arguments at the start of a line, and of workspace files after `@`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::commands::{Completes, find_command, list_commands};
 use super::find::Finder;
 use super::own::takes_arguments;
 use crate::agent::assembly;
+use crate::base::text;
 use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
 use crate::model::catalogue::providers;
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, Registry};
 use crate::screen::line::Offer;
+use crate::tools::McpServers;
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +23,8 @@ pub struct ArgumentNames {
     pub files: Finder,
     /// The source of the names of models, agents, prompts and keys.
     pub config: Option<Arc<Config>>,
+    /// The servers of tools, whose resources and prompts are named. They end with the chat, not with these words.
+    pub servers: Weak<McpServers>,
 }
 
 /// The most files that are offered for a word.
@@ -36,6 +40,9 @@ pub fn complete_line(
 ) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
     if let Some(at) = find_mention(typed) {
+        if let Some(offers) = vocabulary.complete_offer(&typed[at..], patience) {
+            return (at, offers);
+        }
         return (at, vocabulary.files.offers(&typed[at..], MOST_FILES, patience));
     }
     let Some(command) = typed.strip_prefix('/') else {
@@ -46,6 +53,9 @@ pub fn complete_line(
             list_commands().flat_map(|command| command.names().map(|name| (name, !command.argument.is_empty())));
         let own = vocabulary.own.iter().map(|own| (own.name.as_str(), takes_arguments(own)));
         let offers = built_in.chain(own).filter(|(name, _)| name.starts_with(command));
+        if let Some(offers) = vocabulary.complete_offer(typed, patience) {
+            return (0, offers);
+        }
         let offers = offers.map(|(name, takes)| Offer {
             shown: format!("/{name}"),
             inserted: format!("/{name}{}", if takes { " " } else { "" }),
@@ -66,6 +76,27 @@ pub fn complete_line(
         words.map(|word| Offer { shown: word.clone(), inserted: word }).collect()
     };
     (cursor - argument.len(), offers)
+}
+
+impl ArgumentNames {
+    /// Completes `@SERVER:ADDRESS` and `/SERVER:PROMPT`; `None` if no server has this name.
+    fn complete_offer(&self, typed: &str, patience: Duration) -> Option<Vec<Offer>> {
+        let (server, begun) = typed[1..].split_once(':')?;
+        let servers = self.servers.upgrade()?;
+        servers.find(server)?;
+        let listed = servers.list_offers(server, patience).unwrap_or_default();
+        let is_mention = typed.starts_with('@');
+        let names = if is_mention { &listed.resources } else { &listed.prompts };
+        let offers =
+            names.iter().filter(|(name, _)| name.starts_with(begun)).take(MOST_FILES).map(|(name, about)| {
+                let inserted = format!("{}{server}:{name}", &typed[..1]);
+                let separator = if is_mention { " · " } else { " " };
+                let shown =
+                    if about.is_empty() { inserted.clone() } else { format!("{inserted}{separator}{about}") };
+                Offer { shown: text::make_visible(&shown).into_owned(), inserted }
+            });
+        Some(offers.filter(|offer| !offer.inserted.contains(char::is_whitespace)).collect())
+    }
 }
 
 /// The possible arguments of a command.

@@ -57,6 +57,7 @@ pub fn collect_vocabulary(chat: &Chat) -> ArgumentNames {
         own: chat.own.clone(),
         files: find::Finder::new(chat.workspace.root()),
         config: Some(Arc::clone(&chat.config)),
+        servers: chat.services.agent.tools.servers().map(Arc::downgrade).unwrap_or_default(),
     }
 }
 

@@ -10,11 +10,11 @@ use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
-    ResourceContents, UrlElicitationCapability,
+    ResourceContents, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext, RoleClient,
-    RunningService, ServiceError,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
+    RoleClient, RunningService, ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::AuthClient;
@@ -36,24 +36,29 @@ const MOST_PROGRESS: usize = 64;
 /// The most questions that wait for a call to take them.
 const MOST_QUESTIONS: usize = 16;
 
+/// The wait before a subscription that ended is made again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(5);
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open connection. Dropping it closes it.
 pub(super) struct McpConnection {
-    service: RunningService<RoleClient, McpListener>,
-    progress: broadcast::Sender<String>,
-    questions: QuestionSender,
+    pub(super) service: RunningService<RoleClient, McpListener>,
+    pub(super) progress: broadcast::Sender<String>,
+    pub(super) questions: QuestionSender,
+    changes: broadcast::Sender<()>,
 }
 
 /// Hears what the server says by itself. What it asks goes to the person of a running call; the model is not lent.
-struct McpListener {
+pub(super) struct McpListener {
     info: ClientConfig,
     progress: broadcast::Sender<String>,
     questions: QuestionSender,
+    changes: broadcast::Sender<()>,
 }
 
 /// Questions for the calls that run: the first one to take it asks.
-type QuestionSender = broadcast::Sender<Arc<Mutex<Option<ServerQuestion>>>>;
+pub(super) type QuestionSender = broadcast::Sender<Arc<Mutex<Option<ServerQuestion>>>>;
 
 impl ClientHandler for McpListener {
     fn get_info(&self) -> ClientConfig {
@@ -73,25 +78,51 @@ impl ClientHandler for McpListener {
         asked: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, rmcp::ErrorData> {
-        let (message, kind) = match asked {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, QuestionKind::Form(serde_json::to_value(requested_schema).unwrap_or_default()))
-            }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, QuestionKind::Page(url)),
-            _ => return Ok(ElicitResult::new(ElicitationAction::Decline)),
-        };
-        let (reply, replied) = oneshot::channel();
-        let question = Arc::new(Mutex::new(Some(ServerQuestion { message, kind, reply })));
-        // Without a call that runs, nobody is asked.
-        let is_heard = self.questions.send(question).is_ok();
-        Ok(match replied.await {
-            Ok(QuestionReply::Accepted(None)) => ElicitResult::new(ElicitationAction::Accept),
-            Ok(QuestionReply::Accepted(Some(fields))) => {
-                ElicitResult::new(ElicitationAction::Accept).with_content(fields)
-            }
-            Ok(QuestionReply::Cancelled) | Err(_) if is_heard => ElicitResult::new(ElicitationAction::Cancel),
-            Ok(_) | Err(_) => ElicitResult::new(ElicitationAction::Decline),
-        })
+        Ok(put_question(&self.questions, asked).await)
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        // Nobody may have asked for the list yet.
+        let _ = self.changes.send(());
+    }
+}
+
+/// Has the person of a running call answer what a server asks.
+pub(super) async fn put_question(questions: &QuestionSender, asked: ElicitRequestParams) -> ElicitResult {
+    let (message, kind) = match asked {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            (message, QuestionKind::Form(serde_json::to_value(requested_schema).unwrap_or_default()))
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, QuestionKind::Page(url)),
+        _ => return ElicitResult::new(ElicitationAction::Decline),
+    };
+    let (reply, replied) = oneshot::channel();
+    let question = Arc::new(Mutex::new(Some(ServerQuestion { message, kind, reply })));
+    // Without a call that runs, nobody is asked.
+    let is_heard = questions.send(question).is_ok();
+    match replied.await {
+        Ok(QuestionReply::Accepted(None)) => ElicitResult::new(ElicitationAction::Accept),
+        Ok(QuestionReply::Accepted(Some(fields))) => {
+            ElicitResult::new(ElicitationAction::Accept).with_content(fields)
+        }
+        Ok(QuestionReply::Cancelled) | Err(_) if is_heard => ElicitResult::new(ElicitationAction::Cancel),
+        Ok(_) | Err(_) => ElicitResult::new(ElicitationAction::Decline),
+    }
+}
+
+/// Hears by a subscription that the tools changed, as long as the server is there.
+async fn follow_tools(peer: Peer<RoleClient>, changes: broadcast::Sender<()>) {
+    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
+    while let Ok(mut heard) = peer.listen(wanted.clone()).await {
+        while let Ok(Some(_)) = heard.next().await {
+            let _ = changes.send(());
+        }
+        if peer.is_transport_closed() {
+            return;
+        }
+        tokio::time::sleep(LISTEN_AGAIN).await;
+        // What came meanwhile was not heard.
+        let _ = changes.send(());
     }
 }
 
@@ -108,7 +139,13 @@ impl McpConnection {
         }
         let (progress, _) = broadcast::channel(MOST_PROGRESS);
         let (questions, _) = broadcast::channel(MOST_QUESTIONS);
-        let listener = McpListener { info, progress: progress.clone(), questions: questions.clone() };
+        let (changes, _) = broadcast::channel(1);
+        let listener = McpListener {
+            info,
+            progress: progress.clone(),
+            questions: questions.clone(),
+            changes: changes.clone(),
+        };
         let opened = match transport {
             McpTransport::Streams(streams) => {
                 listener.serve_with_lifecycle((streams.output, streams.input), lifecycle).await
@@ -130,7 +167,9 @@ impl McpConnection {
                 }
             }
         };
-        opened.map(|service| Self { service, progress, questions }).map_err(|error| explain_opening(&error))
+        opened
+            .map(|service| Self { service, progress, questions, changes })
+            .map_err(|error| explain_opening(&error))
     }
 
     /// The era of the revision that was agreed on.
@@ -138,6 +177,16 @@ impl McpConnection {
         let info = self.service.peer_info();
         let is_old = info.is_none_or(|info| info.protocol_version.has_initialize());
         if is_old { McpEra::Handshake } else { McpEra::Discovery }
+    }
+
+    /// Told whenever the server says that its tools changed; closed when it is gone. Must run on the servers' thread.
+    pub fn hear_changes(&self) -> broadcast::Receiver<()> {
+        let tools = self.service.peer_info().and_then(|info| info.capabilities.tools.clone());
+        let tells = tools.is_some_and(|tools| tools.list_changed == Some(true));
+        if tells && self.era() == McpEra::Discovery {
+            tokio::spawn(follow_tools(self.service.peer().clone(), self.changes.clone()));
+        }
+        self.changes.subscribe()
     }
 
     /// The revision that was agreed on, and the server's name and version for itself.
@@ -190,7 +239,7 @@ impl McpConnection {
         let mut request = CallToolRequestParams::new(name.to_owned());
         request.arguments = Some(arguments);
         let (mut progress, mut questions) = (self.progress.subscribe(), self.questions.subscribe());
-        let mut called = std::pin::pin!(self.service.call_tool(request));
+        let mut called = std::pin::pin!(self.complete_call(request));
         let result = loop {
             tokio::select! {
                 result = &mut called => break result,
@@ -229,6 +278,15 @@ impl McpConnection {
         let read = self.service.read_resource(ReadResourceRequestParams::new(uri)).await;
         let contents = read.map_err(|error| word_refusal(&error))?.contents;
         Ok(contents.into_iter().map(|content| convert_part(ContentBlock::resource(content))).collect())
+    }
+
+    /// The addresses of the resources, each with its name.
+    ///
+    /// # Errors
+    /// The server has none.
+    pub async fn list_resources(&self) -> Result<Vec<(String, String)>, String> {
+        let listed = self.service.list_all_resources().await.map_err(|error| word_refusal(&error))?;
+        Ok(listed.into_iter().map(|resource| (resource.uri.clone(), text::one_line(&resource.name, 60))).collect())
     }
 
     /// The names of the prompts, each with those of its arguments.
@@ -278,6 +336,7 @@ fn describe_client() -> ClientConfig {
         .with_url(UrlElicitationCapability::default());
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = Some(asks);
+    capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
     ClientConfig::new(capabilities, Implementation::new("agent", env!("CARGO_PKG_VERSION")))
 }
 

@@ -16,6 +16,8 @@ mod client;
 #[cfg(feature = "mcp")]
 mod login;
 #[cfg(feature = "mcp")]
+mod rounds;
+#[cfg(feature = "mcp")]
 mod serve;
 #[cfg(not(feature = "mcp"))]
 mod no_client;

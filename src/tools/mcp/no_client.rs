@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use serde_json::{Map, Value};
+use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
@@ -17,6 +18,10 @@ impl NoConnection {
     }
 
     pub fn era(&self) -> McpEra {
+        match self.0 {}
+    }
+
+    pub fn hear_changes(&self) -> broadcast::Receiver<()> {
         match self.0 {}
     }
 
@@ -45,6 +50,11 @@ impl NoConnection {
 
     #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn read_resource(&self, _uri: &str) -> Result<Vec<McpPart>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn list_resources(&self) -> Result<Vec<(String, String)>, String> {
         match self.0 {}
     }
 

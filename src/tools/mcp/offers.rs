@@ -1,6 +1,7 @@
 //! What a person takes from a server by its name: the text of a resource, the message of a prompt.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -13,6 +14,18 @@ use super::{McpPart, McpServer, McpServers};
 const MOST_BYTES: usize = 256 * 1024;
 /// The most prompts that a message names.
 const MOST_NAMED: usize = 30;
+
+/// The most names that are kept of each kind.
+const MOST_NAMES: usize = 1000;
+
+/// What a person can take from a server, by name, each with a few words about it.
+#[derive(Debug, Default)]
+pub struct ServerOffers {
+    /// By their addresses.
+    pub resources: Vec<(String, String)>,
+    /// With their arguments.
+    pub prompts: Vec<(String, String)>,
+}
 
 /// What is taken.
 enum WantedOffer {
@@ -45,6 +58,25 @@ impl McpServers {
         self.take_offer(server, WantedOffer::Prompt { name: name.to_owned(), words: words.to_owned() }).await
     }
 
+    /// What a person can take from a server, which is started if it is not up. Waits at most `patience` for it; `None` as long as
+    /// it is not known. The next call may know.
+    pub fn list_offers(&self, name: &str, patience: Duration) -> Option<Arc<ServerOffers>> {
+        const LOOK: Duration = Duration::from_millis(10);
+        let server = self.find(name)?;
+        let until = Instant::now() + patience;
+        if server.begin_offers() {
+            let (server, limit) = (Arc::clone(server), server.timeout());
+            self.runtime()?.spawn(async move {
+                let listed = timeout(limit, list_names(&server)).await;
+                server.keep_offers(listed.ok().and_then(Result::ok));
+            });
+        }
+        while server.offers().is_none() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        server.offers()
+    }
+
     async fn take_offer(&self, name: &str, wanted: WantedOffer) -> Result<String, String> {
         let server = self.find(name).ok_or_else(|| {
             let known: Vec<&str> = self.iter().map(|server| server.name()).collect();
@@ -70,7 +102,17 @@ impl McpServers {
     }
 }
 
-async fn take_parts(server: &McpServer, wanted: WantedOffer) -> Result<Vec<McpPart>, String> {
+/// Asks a server for the names of what it offers. One that has none of a kind refuses the question.
+async fn list_names(server: &Arc<McpServer>) -> Result<ServerOffers, String> {
+    let connection = server.connect().await?;
+    let mut resources = connection.list_resources().await.unwrap_or_default();
+    let prompts = connection.list_prompts().await.unwrap_or_default();
+    resources.truncate(MOST_NAMES);
+    let about = |(name, arguments): (String, Vec<String>)| (name, arguments.join(" "));
+    Ok(ServerOffers { resources, prompts: prompts.into_iter().take(MOST_NAMES).map(about).collect() })
+}
+
+async fn take_parts(server: &Arc<McpServer>, wanted: WantedOffer) -> Result<Vec<McpPart>, String> {
     let connection = server.connect().await?;
     let (name, words) = match wanted {
         WantedOffer::Resource(uri) => return connection.read_resource(&uri).await,

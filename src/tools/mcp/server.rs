@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Instant;
 
 use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Duration, timeout};
 
@@ -20,6 +21,7 @@ use crate::tools::commands::confined::keep_programs_outside;
 use crate::tools::{SelectableName, select_names};
 
 use super::known::KnownServer;
+use super::offers::ServerOffers;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The wait before one that failed is started again, doubled with each failure up to the longest.
@@ -42,6 +44,7 @@ pub struct McpServer {
     /// Told when `live` changes.
     changed: Condvar,
     link: tokio::sync::Mutex<ServerLink>,
+    offers: Mutex<KnownOffers>,
     process: Mutex<Option<ServerProcess>>,
     errors: Arc<Mutex<String>>,
 }
@@ -56,6 +59,13 @@ struct LiveServer {
     description: String,
     /// Why it is not up.
     failure: Option<String>,
+}
+
+/// The names of what a server offers to people, as far as somebody asked for them.
+#[derive(Default)]
+struct KnownOffers {
+    is_asked: bool,
+    listed: Option<Arc<ServerOffers>>,
 }
 
 /// The connection, or when there may be another try.
@@ -78,6 +88,7 @@ impl McpServer {
             live: Mutex::default(),
             changed: Condvar::new(),
             link: tokio::sync::Mutex::default(),
+            offers: Mutex::default(),
             process: Mutex::default(),
             errors: Arc::default(),
         }
@@ -200,7 +211,7 @@ impl McpServer {
     /// # Errors
     /// It cannot be started, refused the call, or went away meanwhile.
     pub(super) async fn call_tool(
-        &self,
+        self: &Arc<Self>,
         tool: &str,
         arguments: Map<String, Value>,
         heard: UnboundedSender<CallNews>,
@@ -225,7 +236,7 @@ impl McpServer {
     ///
     /// # Errors
     /// The end of a sentence about the server.
-    pub(super) async fn connect(&self) -> Result<Arc<McpConnection>, String> {
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<Arc<McpConnection>, String> {
         let mut link = self.link.lock().await;
         if let Some(open) = link.open.as_ref().filter(|open| !open.is_closed()) {
             return Ok(Arc::clone(open));
@@ -246,6 +257,7 @@ impl McpServer {
                 link.failures = 0;
                 link.not_before = None;
                 let connection = Arc::new(connection);
+                tokio::spawn(follow_changes(Arc::downgrade(self), Arc::downgrade(&connection)));
                 link.open = Some(Arc::clone(&connection));
                 self.changed.notify_all();
                 Ok(connection)
@@ -267,6 +279,13 @@ impl McpServer {
         let (connection, listed) = timeout(OPENING, self.open_in_some_era())
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
+        let tools = self.choose_tools(listed)?;
+        self.remember(&connection, &tools);
+        Ok((connection, tools))
+    }
+
+    /// The tools of its file, of those that it lists.
+    fn choose_tools(&self, listed: Vec<Value>) -> Result<Vec<Value>, String> {
         let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
         let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
         let wrong = |why| format!("has not the tools of its file: {why}");
@@ -274,9 +293,16 @@ impl McpServer {
             select_names(&self.config.tools, &choices).map_err(wrong)?.into_iter().map(str::to_owned).collect();
         let is_taken =
             |raw: &Value| raw["name"].as_str().is_some_and(|name| taken.iter().any(|taken| taken == name));
-        let tools: Vec<Value> = listed.into_iter().filter(is_taken).collect();
-        self.remember(&connection, &tools);
-        Ok((connection, tools))
+        Ok(listed.into_iter().filter(is_taken).collect())
+    }
+
+    /// Lists the tools again, after they changed. A server that cannot keeps those that it had.
+    async fn list_again(&self, connection: &McpConnection) {
+        let listed = connection.list_tools(MOST_TOOLS).await;
+        if let Ok(tools) = listed.and_then(|listed| self.choose_tools(listed)) {
+            self.remember(connection, &tools);
+            self.live().tools = Some(tools);
+        }
     }
 
     /// Begins as the last time, else by what the server says it speaks, else as most servers do.
@@ -375,6 +401,24 @@ impl McpServer {
         if last.is_empty() { String::new() } else { format!(": {}", text::one_line(last, 200)) }
     }
 
+    /// True if nobody has asked for its offers yet.
+    pub(super) fn begin_offers(&self) -> bool {
+        !std::mem::replace(&mut self.known_offers().is_asked, true)
+    }
+
+    /// Keeps its offers; without them, the next one who asks tries again.
+    pub(super) fn keep_offers(&self, listed: Option<ServerOffers>) {
+        *self.known_offers() = KnownOffers { is_asked: listed.is_some(), listed: listed.map(Arc::new) };
+    }
+
+    pub(super) fn offers(&self) -> Option<Arc<ServerOffers>> {
+        self.known_offers().listed.clone()
+    }
+
+    fn known_offers(&self) -> MutexGuard<'_, KnownOffers> {
+        self.offers.lock().expect("no holder of the offers panics")
+    }
+
     /// Ends its processes.
     pub(super) fn kill(&self) {
         *self.process.lock().expect("no holder of the process panics") = None;
@@ -386,5 +430,14 @@ impl McpServer {
 
     fn known(&self) -> MutexGuard<'_, Option<KnownServer>> {
         self.known.lock().expect("no holder of what is known panics")
+    }
+}
+
+/// Lists the tools of a server again whenever it says that they changed, as long as it is there.
+async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>) {
+    let Some(mut changes) = connection.upgrade().map(|connection| connection.hear_changes()) else { return };
+    while !matches!(changes.recv().await, Err(RecvError::Closed)) {
+        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
+        server.list_again(&connection).await;
     }
 }

@@ -161,6 +161,10 @@ impl Tool for McpTool {
         (self.raw["annotations"]["destructiveHint"] == json!(true)).then_some("its server says that it destroys")
     }
 
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(&arguments.to_string(), 100)
     }
