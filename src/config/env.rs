@@ -62,6 +62,15 @@ impl Env {
         Self { variables: Arc::new(variables) }
     }
 
+    /// The same without those keys.
+    #[must_use]
+    pub fn without_stored_keys(self) -> Self {
+        let stored = StoredKeys::open(&self.dirs().data).read().unwrap_or_default();
+        let mut variables = (*self.variables).clone();
+        variables.retain(|name, value| stored.get(name).is_none_or(|key| key.reveal() != value));
+        Self { variables: Arc::new(variables) }
+    }
+
     /// The value of a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())

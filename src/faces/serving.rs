@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::assembly::{self, RunOptions};
-use crate::config::{self, Config, Env, LoadOptions, McpServerConfig, SettingFlags, TrustStore};
+use crate::config::{self, Config, Env, LoadOptions, McpServerConfig, SettingFlags, StoredKeys, TrustStore};
 use crate::files::workspace::Workspace;
 use crate::tools;
 
 /// The policy and the choices of who started the server.
+#[derive(Clone)]
 pub struct ServingSetup {
     pub env: Env,
     pub config_dir: Option<PathBuf>,
@@ -69,6 +70,21 @@ impl ServingSetup {
         };
         let config = load_with_servers(&options, servers)?;
         Ok((workspace, config))
+    }
+
+    /// The same without the keys that `agent key set` and `agent acp --setup` keep; they are removed. Variables of the
+    /// environment stay.
+    ///
+    /// # Errors
+    /// The file of the keys cannot be changed: a sentence.
+    pub fn forget_keys(&self) -> Result<Self, String> {
+        let keys = StoredKeys::open(&self.env.dirs().data);
+        let env = self.env.clone().without_stored_keys();
+        for name in keys.read()?.keys() {
+            keys.put(name, None)
+                .map_err(|error| format!("{} cannot be changed: {error}", keys.path().display()))?;
+        }
+        Ok(Self { env, ..self.clone() })
     }
 
     /// Checks that there is a model to ask.

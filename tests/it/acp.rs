@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::reply::{Act, Reply};
+use crate::reply::{Act, Gate, Reply};
 use crate::run::{Place, Run};
 use crate::server::Server;
 
@@ -33,12 +33,16 @@ impl Editor {
             Some(server) => run.server(server),
             None => run,
         };
+        Self::of(&run)
+    }
+
+    fn of(run: &Run) -> Self {
         let mut command = run.command();
         let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let (input, output) = (agent.stdin.take().expect("piped"), agent.stdout.take().expect("piped"));
         let (updates, questions) = (Vec::new(), Vec::new());
         let output = BufReader::new(output);
-        let place = Arc::clone(place);
+        let place = run.place();
         Self { agent, input, output, place, updates, questions, answer: Some("yes"), number: 0 }
     }
 
@@ -71,6 +75,11 @@ impl Editor {
                     let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
                     self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": outcome }).to_string());
                 }
+            }
+            Some("elicitation/create") => {
+                self.questions.push(message["params"].clone());
+                let content = json!({ "action": "accept", "content": { "words": "the blue one" } });
+                self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": content }).to_string());
             }
             _ => {}
         }
@@ -174,11 +183,13 @@ fn a_refusal_is_none_and_always_holds() {
 
 #[test]
 fn cancelling_ends_the_turn_and_the_next_one_works() {
-    let hangs = || Reply::nothing(Act::Hang);
-    let server = Server::start([hangs(), Reply::text("after"), write_file("a.txt"), Reply::text("end")]);
+    let gate = Gate::new();
+    let late = Reply::text("late").gate(&gate, 0);
+    let server = Server::start([late, Reply::text("after"), write_file("a.txt"), Reply::text("end")]);
     let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
     let session = editor.begin();
     let running = editor.send("session/prompt", &say(&session, "go"));
+    gate.reached();
     let second = editor.prompt(&session, "and this");
     assert!(second["error"]["message"].as_str().is_some_and(|why| why.contains("is being answered")), "{second}");
     editor.notify("session/cancel", &json!({ "sessionId": session }));
@@ -335,6 +346,40 @@ fn without_a_model_the_editor_is_told_how_to_get_one() {
     assert_eq!(refused["error"]["code"], -32000, "{refused}");
     assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("agent acp --setup")));
     assert_eq!(editor.ask("authenticate", &json!({ "methodId": "setup" }))["error"]["code"], -32000);
+}
+
+#[test]
+fn the_agent_asks_for_words_by_a_form_where_the_editor_shows_forms() {
+    let ask = |choices: &[&str]| Reply::call("ask_user", &json!({ "question": "Which?", "choices": choices }));
+    for (capabilities, choices, shown, answer) in [
+        (json!({ "elicitation": { "form": {} } }), &["red", "green"][..], "choice", "the blue one"),
+        (json!({ "elicitation": { "form": {} } }), &[], "words", "the blue one"),
+        (json!({}), &["red", "green"], "", "green"),
+    ] {
+        let server = Server::start([ask(choices), Reply::text("Fine.")]);
+        let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+        editor.answer = Some("1");
+        let begun = editor.ask("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
+        assert!(begun["result"]["agentCapabilities"]["auth"]["logout"].is_object(), "{begun}");
+        let session = editor.begin();
+        editor.prompt(&session, "choose");
+        let question = &editor.questions[0];
+        assert_eq!(question["requestedSchema"]["properties"][shown].is_object(), !shown.is_empty(), "{question}");
+        let result = server.requests()[1].last_result().to_owned();
+        assert!(result.contains(answer), "{result}");
+    }
+}
+
+#[test]
+fn a_logout_removes_the_keys_that_were_kept() {
+    let place = Place::new();
+    Run::at(&place).args(["key", "set", "openai"]).stdin("sk-kept-0123456789\n").run().success();
+    let mut editor = Editor::of(&Run::at(&place).arg("acp"));
+    editor.begin();
+    assert_eq!(editor.ask("logout", &json!({}))["result"], json!({}));
+    let params = json!({ "cwd": editor.place.workspace(), "mcpServers": [] });
+    assert_eq!(editor.ask("session/new", &params)["error"]["code"], -32000);
+    Run::at(&place).args(["key", "list"]).run().success().stdout_has("No key is set");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct EditorPerson {
     pub peer: Arc<RpcPeer>,
     pub session: Arc<OnceLock<String>>,
     pub asked: AskedCall,
+    /// The editor shows forms.
+    pub shows_forms: bool,
 }
 
 impl EditorPerson {
@@ -24,6 +26,27 @@ impl EditorPerson {
         let answer = self.peer.request("session/request_permission", &params).await.ok()?;
         let outcome = &answer["outcome"];
         (outcome["outcome"] == "selected").then(|| outcome["optionId"].as_str().map(str::to_owned))?
+    }
+
+    /// Asks for words by a form, with the choices as another field of it. `None` if the person gives none.
+    async fn ask_words(&self, question: &str, choices: &[String]) -> Option<String> {
+        let mut fields = json!({ "words": { "type": "string", "title": "Answer" } });
+        let mut required = json!(["words"]);
+        if !choices.is_empty() {
+            fields = json!({
+                "choice": { "type": "string", "title": "Choice", "enum": choices },
+                "words": { "type": "string", "title": "Or in your own words" },
+            });
+            required = json!([]);
+        }
+        let params = json!({
+            "sessionId": self.session.get(), "mode": "form", "message": question,
+            "requestedSchema": { "type": "object", "properties": fields, "required": required },
+        });
+        let answer = self.peer.request("elicitation/create", &params).await.ok()?;
+        let given = |field: &str| answer["content"][field].as_str().filter(|words| !words.trim().is_empty());
+        let given = given("words").or_else(|| given("choice")).filter(|_| answer["action"] == "accept");
+        given.map(str::to_owned)
     }
 }
 
@@ -87,7 +110,10 @@ impl Approver for EditorPerson {
 
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
-            // The protocol asks for choices alone; a free answer is the next message.
+            if self.shows_forms {
+                return self.ask_words(question, choices).await;
+            }
+            // An editor without forms asks for choices alone; a free answer is the next message.
             let numbered = choices.iter().enumerate();
             let options: Vec<Value> =
                 numbered.map(|(number, choice)| option(&number.to_string(), "allow_once", choice)).collect();

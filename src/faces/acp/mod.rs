@@ -12,6 +12,7 @@ mod session;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
@@ -34,8 +35,10 @@ const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 
 /// The agent of an editor.
 struct AcpServer {
-    setup: ServingSetup,
+    setup: Mutex<Arc<ServingSetup>>,
     peer: Arc<RpcPeer>,
+    /// The editor shows forms.
+    shows_forms: AtomicBool,
     sessions: OpenSessions,
     /// The sessions of the messages that are being answered, by the ids of their requests.
     prompts: Mutex<BTreeMap<String, String>>,
@@ -64,7 +67,13 @@ pub fn serve_editor(setup: ServingSetup, runtime: &Runtime) -> io::Result<()> {
         }
     };
     std::thread::Builder::new().name("requests".to_owned()).spawn(read)?;
-    let server = Arc::new(AcpServer { setup, peer, sessions: OpenSessions::default(), prompts: Mutex::default() });
+    let server = Arc::new(AcpServer {
+        setup: Mutex::new(Arc::new(setup)),
+        peer,
+        shows_forms: AtomicBool::new(false),
+        sessions: OpenSessions::default(),
+        prompts: Mutex::default(),
+    });
     runtime.block_on(async {
         while let Some(line) = lines.recv().await {
             server.take_line(&line);
@@ -79,6 +88,10 @@ pub fn serve_editor(setup: ServingSetup, runtime: &Runtime) -> io::Result<()> {
 }
 
 impl AcpServer {
+    fn setup(&self) -> Arc<ServingSetup> {
+        Arc::clone(&self.setup.lock().expect("no holder of the setup panics"))
+    }
+
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Arc<AcpSession>>> {
         self.sessions.lock().expect("no holder of the sessions panics")
     }
@@ -151,13 +164,24 @@ impl AcpServer {
 
     async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
         match method {
-            "initialize" => Ok(describe_agent()),
+            "initialize" => {
+                let forms = &params["clientCapabilities"]["elicitation"]["form"];
+                self.shows_forms.store(forms.is_object(), Ordering::Relaxed);
+                Ok(describe_agent())
+            }
+            "logout" => {
+                let without_keys =
+                    self.setup().forget_keys().map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+                *self.setup.lock().expect("no holder of the setup panics") = Arc::new(without_keys);
+                Ok(json!({}))
+            }
             "authenticate" => {
-                let (_, config) = self.setup.load(Path::new("."), &[])?;
-                Ok(self.setup.check_model(&config, MODEL_ADVICE).map(|()| json!({}))?)
+                let setup = self.setup();
+                let (_, config) = setup.load(Path::new("."), &[])?;
+                Ok(setup.check_model(&config, MODEL_ADVICE).map(|()| json!({}))?)
             }
             "session/new" => {
-                let (id, session) = AcpSession::open(&self.setup, &self.peer, params, &SessionChoice::New)?;
+                let (id, session) = self.open(params, &SessionChoice::New)?;
                 let mut described = session.describe().await;
                 described["sessionId"] = id.clone().into();
                 self.sessions().insert(id, Arc::new(session));
@@ -171,7 +195,7 @@ impl AcpServer {
                     open.close().await;
                 }
                 let choice = SessionChoice::Id(id.clone());
-                let (_, session) = AcpSession::open(&self.setup, &self.peer, params, &choice)?;
+                let (_, session) = self.open(params, &choice)?;
                 if method == "session/load" {
                     session.replay().await?;
                 }
@@ -206,6 +230,10 @@ impl AcpServer {
         }
     }
 
+    fn open(&self, params: &Value, choice: &SessionChoice) -> Result<(String, AcpSession), RpcError> {
+        AcpSession::open(&self.setup(), &self.peer, self.shows_forms.load(Ordering::Relaxed), params, choice)
+    }
+
     fn find(&self, params: &Value) -> Result<Arc<AcpSession>, RpcError> {
         let id = word(params, "sessionId")?;
         self.sessions().get(id).cloned().ok_or_else(|| unknown(id))
@@ -230,7 +258,7 @@ impl AcpServer {
 
     /// The store of sessions, as the configuration of a directory says.
     fn store(&self, dir: &Path) -> Result<Store, RpcError> {
-        Ok(assembly::open_store(&self.setup.load(dir, &[])?.1))
+        Ok(assembly::open_store(&self.setup().load(dir, &[])?.1))
     }
 }
 
@@ -250,6 +278,7 @@ fn describe_agent() -> Value {
             "loadSession": true,
             "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": true, "sse": false },
+            "auth": { "logout": {} },
             "sessionCapabilities": { "list": {}, "delete": {}, "resume": {}, "close": {} },
         },
         "authMethods": [{

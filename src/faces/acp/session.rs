@@ -68,6 +68,7 @@ impl AcpSession {
     pub fn open(
         setup: &ServingSetup,
         peer: &Arc<RpcPeer>,
+        shows_forms: bool,
         params: &Value,
         choice: &SessionChoice,
     ) -> Result<(String, Self), RpcError> {
@@ -78,7 +79,8 @@ impl AcpSession {
         sandbox::limit_rendering(config.settings.templates.timeout);
         setup.check_model(&config, MODEL_ADVICE)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
-        let person = EditorPerson { peer: Arc::clone(peer), session: Arc::clone(&id), asked: Arc::clone(&asked) };
+        let (peer_of_person, session) = (Arc::clone(peer), Arc::clone(&id));
+        let person = EditorPerson { peer: peer_of_person, session, asked: Arc::clone(&asked), shows_forms };
         let approver: Arc<dyn Approver> = Arc::new(person);
         let options = RunOptions { chat: true, ..setup.options.clone() };
         let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))
