@@ -1,5 +1,10 @@
 //! Pictures and PDFs for the model: recognised by their first bytes, stored as the text that a request contains.
 
+#[cfg(feature = "pictures")]
+mod scaling;
+
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -10,8 +15,8 @@ pub const TOKENS: u64 = 1500;
 /// The largest picture that servers accept, in bytes: some count the 5 MiB of its encoding, which is a third larger.
 pub const MOST_BYTES: u64 = 5 * 1024 * 1024 / 4 * 3;
 
-/// The largest PDF that is sent, in bytes: the smallest limit of a server is 32 MB for a whole request.
-pub const MOST_DOCUMENT_BYTES: u64 = 10 * 1024 * 1024;
+/// The largest file that is read as a picture or a PDF, in bytes: the smallest limit of a server is 32 MB for a whole request.
+pub const MOST_FILE_BYTES: u64 = 10 * 1024 * 1024;
 
 const PDF: &str = "application/pdf";
 
@@ -33,19 +38,20 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Image {
-    /// Takes a picture that models can be shown.
+    /// Takes a picture that models can be shown. One that servers would refuse is made smaller, if this program can.
     ///
     /// # Errors
     /// The end of a sentence about it.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let is_document = recognise_kind(bytes) == Some(PDF);
-        if is_document && bytes.len() as u64 > MOST_DOCUMENT_BYTES {
+        if is_document && bytes.len() as u64 > MOST_FILE_BYTES {
             return Err("is larger than 10 MiB: split it, or convert it to text".to_owned());
         }
+        let bytes = if is_document { Cow::Borrowed(bytes) } else { shrink_picture(bytes)? };
         if !is_document && bytes.len() as u64 > MOST_BYTES {
             return Err("is larger than 3.75 MiB, the most that servers take: make it smaller".to_owned());
         }
-        Self::recognise(bytes).ok_or_else(|| "is not a PNG, JPEG, WebP or GIF picture, and no PDF".to_owned())
+        Self::recognise(&bytes).ok_or_else(|| "is not a PNG, JPEG, WebP or GIF picture, and no PDF".to_owned())
     }
 
     /// Recognises PNG, JPEG, WebP, GIF and PDF, which models read; `None` for other bytes.
@@ -96,6 +102,20 @@ pub fn decode_data_url(url: &str) -> Option<Vec<u8>> {
     let (about, data) = url.strip_prefix("data:")?.split_once(',')?;
     about.strip_suffix(";base64")?;
     decode_base64(data)
+}
+
+/// A PNG or JPEG as servers take it.
+#[cfg(feature = "pictures")]
+fn shrink_picture(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    match recognise_kind(bytes) {
+        Some("image/png" | "image/jpeg") => scaling::shrink(bytes, MOST_BYTES),
+        _ => Ok(Cow::Borrowed(bytes)),
+    }
+}
+
+#[cfg(not(feature = "pictures"))]
+fn shrink_picture(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    Ok(Cow::Borrowed(bytes))
 }
 
 fn recognise_kind(bytes: &[u8]) -> Option<&'static str> {

@@ -107,7 +107,7 @@ pub fn read_picture(workspace: &Workspace, source: &str) -> Result<Image, String
         if !found.inside || workspace.is_secret(&found.path) {
             return Err(wrong("is outside the workspace; only files in it are sent"));
         }
-        let read = read_bytes(&found.path, Links::Refuse, image::MOST_BYTES).map_err(|why| wrong(&why))?;
+        let read = read_bytes(&found.path, Links::Refuse, image::MOST_FILE_BYTES).map_err(|why| wrong(&why))?;
         read.ok_or_else(|| wrong("does not exist"))?
     };
     Image::read(&bytes).map_err(|why| wrong(&why))

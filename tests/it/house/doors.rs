@@ -32,6 +32,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("base64", &["src/base/image.rs"]),
     ("encoding_rs", &["src/tools/fetch_url.rs", "src/tools/files/encoding.rs"]),
     ("html5gum", &["src/tools/readable.rs"]),
+    ("image", &["src/base/image/scaling.rs"]),
     ("hyper", &["src/safety/net/"]),
     ("hyper_util", &["src/safety/net/"]),
     ("memchr", &["src/model/", "src/conversation/session/lines.rs"]),
@@ -41,7 +42,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("opentelemetry_sdk", &["src/screen/otlp/"]),
     ("reqwest", &["src/safety/net.rs", "src/safety/net/", "src/model/", "src/tools/mcp/client.rs"]),
     ("ring", &["src/model/clouds/"]),
-    ("rmcp", &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/serve/"]),
+    (
+        "rmcp",
+        &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/rounds.rs", "src/tools/mcp/serve/"],
+    ),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
     // workers
     ("async_nats", &["src/agent/workers/queue.rs"]),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CommandAnswer, SlashOutcome, tell_text};
-use crate::base::image::{Image, MOST_DOCUMENT_BYTES};
+use crate::base::image::{Image, MOST_FILE_BYTES};
 use crate::base::text;
 use crate::faces::chat::chat_session::Chat;
 use crate::files::regular::{Links, read_bytes};
@@ -43,7 +43,7 @@ pub(super) fn attach_image(chat: &mut Chat, path: &str) -> CommandAnswer {
         Some(rest) => chat.config.dirs.home.join(rest),
         None => chat.workspace.root().join(&path),
     };
-    let bytes = read_bytes(&file, Links::Follow, MOST_DOCUMENT_BYTES).map_err(|why| wrong(&why))?;
+    let bytes = read_bytes(&file, Links::Follow, MOST_FILE_BYTES).map_err(|why| wrong(&why))?;
     let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
     let image = Image::read(&bytes).map_err(|why| wrong(&why))?;
     if !info.shows(&image) {
