@@ -112,7 +112,13 @@ fn a_session_is_deleted_with_what_lies_beside_it() {
     assert_eq!(ids(&place), all[1..]);
     session(&place, &["prune", "--older-than", "90d"]).success().stderr_has("0 sessions deleted");
     session(&place, &["prune", "--older-than", "0s", "--dry-run"]).success().stdout_has(&all[1]);
+    let aside = place.home().join(".local/state/agent/undone/x/hooks");
+    fs::create_dir_all(&aside).expect("created");
     session(&place, &["prune", "--older-than", "0s"]).success().stderr_has("1 session deleted");
+    session(&place, &["prune", "--older-than", "1d", "--all"]).success();
+    assert!(aside.exists());
+    session(&place, &["prune", "--older-than", "0s", "--all"]).success();
+    assert!(!aside.exists());
     assert_eq!(ids(&place), [] as [&str; 0]);
 }
 

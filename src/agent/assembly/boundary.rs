@@ -12,6 +12,9 @@ use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Una
 use super::RunOptions;
 use super::wall_memory::WallMemory;
 
+/// The directory below the state's with what was moved aside after commands.
+pub(super) const KEPT: &str = "undone";
+
 /// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
 
@@ -148,7 +151,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         unprotected: Vec::new(),
-        undone: dirs.state.join("undone"),
+        undone: dirs.state.join(KEPT),
         caches: dirs.state.join("caches").join(fingerprint_workspace(workspace.root())),
         programs: config.env.list_program_dirs(),
         namespaces: true,

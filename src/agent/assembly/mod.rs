@@ -63,7 +63,7 @@ use models::chosen_model;
 pub use models::find_choosing_key;
 pub use options::RunOptions;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
-pub use retention::{DeleteError, apply_retention, delete_session, is_old};
+pub use retention::{DeleteError, apply_retention, delete_session, is_old, list_old_kept};
 pub use review::read_diff;
 pub use servers::gather_servers_alone;
 pub use sessions::{

@@ -1,6 +1,7 @@
 //! Sessions that are deleted: by a person, by their age, and by the setting `session.retention`, once a day.
 
-use std::path::Path;
+use std::fs::{DirEntry, Metadata};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
@@ -10,6 +11,7 @@ use crate::conversation::session::{SessionError, SessionSummary, Store};
 use crate::files::private::make_private_dir;
 use crate::files::regular::{read_regular, replace_file};
 
+use super::boundary::KEPT;
 use super::{SetupError, remove_trial};
 
 /// The file with the day on which sessions were last looked through.
@@ -43,6 +45,16 @@ pub enum DeleteError {
     Copy(SetupError),
 }
 
+/// What was moved aside after commands so long ago ([`crate::safety::sandbox`]), each in a directory of its own.
+pub fn list_old_kept(config: &Config, older_than: Duration) -> Vec<PathBuf> {
+    let is_old = |entry: &DirEntry| {
+        let kept = entry.metadata().ok().filter(Metadata::is_dir)?;
+        kept.modified().ok()?.elapsed().ok().filter(|age| *age > older_than)
+    };
+    let entries = std::fs::read_dir(config.dirs.state.join(KEPT)).into_iter().flatten().flatten();
+    entries.filter(|entry| is_old(entry).is_some()).map(|entry| entry.path()).collect()
+}
+
 /// Deletes the sessions that are older than the settings keep them, once a day; those with a name stay. Returns their number.
 pub fn apply_retention(config: &Config) -> usize {
     let Some(kept) = config.settings.session.retention else { return 0 };
@@ -56,6 +68,7 @@ pub fn apply_retention(config: &Config) -> usize {
     let store = super::open_store(config);
     let listed = store.list(None::<&Path>, now).map(|listed| listed.sessions).unwrap_or_default();
     let old = listed.iter().filter(|summary| is_old(summary, kept, true, now));
+    list_old_kept(config, kept).iter().for_each(|dir| drop(std::fs::remove_dir_all(dir)));
     // One that is in use stays.
     old.filter(|summary| delete_session(config, &store, &summary.id).is_ok()).count()
 }

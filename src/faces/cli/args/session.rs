@@ -126,7 +126,7 @@ pub enum SessionCommand {
         /// The time: 90d, 12h
         #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
         older_than: Duration,
-        /// The sessions of all workspaces
+        /// The sessions of all workspaces, and what was moved aside after commands
         #[arg(long)]
         all: bool,
         /// Keep those that you gave a title

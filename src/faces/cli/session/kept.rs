@@ -121,6 +121,15 @@ pub(super) fn prune_sessions(
         assembly::delete_session(config, &store, &summary.id)
             .map_err(|error| refuse_deletion(error, exit::FAILED))?;
     }
+    // What was moved aside belongs to no session.
+    for dir in workspace.map_or_else(|| assembly::list_old_kept(config, older_than), |_| Vec::new()) {
+        if dry_run {
+            print_visible(&format!("{}\n", dir.display()))?;
+            continue;
+        }
+        std::fs::remove_dir_all(&dir)
+            .map_err(|error| CommandFailure::word(exit::FAILED, format!("{} stays: {error}", dir.display())))?;
+    }
     let done = if dry_run { "would be deleted" } else { "deleted" };
     note_progress(&format!("{count} {} {done}.", if count == 1 { "session" } else { "sessions" }));
     Ok(exit::DONE)
