@@ -85,8 +85,8 @@ impl RequestPlan {
         let has_search = wire == dialect.wire.unwrap_or(Wire::Chat);
         let search = dialect.web_search.clone().filter(|_| has_search);
         if search.is_none() && !config.server_tools.is_empty() {
-            let why = "the web search of this server is not known here (known are those of anthropic, openai, xai and \
-                       openrouter, on the wires that they speak best)";
+            let why = "the web search of this server is not known here (known are those of anthropic, openai, gemini from \
+                       Gemini 3 on, xai and openrouter, on the wires that they speak best)";
             return Err(ConnectError::wrong(&config.name, "server_tools", why.to_owned()));
         }
         let settings = RequestSettings {

@@ -7,9 +7,14 @@ use crate::run::Run;
 use crate::server::Server;
 
 fn run(server: &Server, model: &str) -> Run {
+    run_of(server, "m", model)
+}
+
+fn run_of(server: &Server, name: &str, model: &str) -> Run {
     let base = server.url();
-    let model =
-        format!("provider: openai\nbase_url: {base}\nmodel: m\napi_key: k\nserver_tools: [web_search]\n{model}");
+    let model = format!(
+        "provider: openai\nbase_url: {base}\nmodel: {name}\napi_key: k\nserver_tools: [web_search]\n{model}"
+    );
     Run::new().config("models/m.yaml", &model).args(["run", "-m", "m", "what is new?"])
 }
 
@@ -144,4 +149,30 @@ fn a_router_says_what_it_cited_and_an_unknown_server_is_refused_before_anything_
     assert_eq!(tools.last(), Some(&json!({"type": "openrouter:web_search"})));
     run(&server, "dialect: none\n").run().exits(3).stderr_has("server_tools");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_search_of_gemini_goes_back_beside_our_call() {
+    let queried = json!({"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "args": {"queries": ["rust 1.95"]}}, "thoughtSignature": "a"});
+    let found = json!({"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "response": {}}, "thoughtSignature": "b"});
+    let call = json!({"functionCall": {"id": "c1", "name": "list_dir", "args": {}}, "thoughtSignature": "c"});
+    let chunk = |parts: &[Value]| {
+        json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP",
+            "groundingMetadata": {"groundingChunks": [{"web": {"uri": "https://blog.example/rust"}}]}}],
+            "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2}})
+    };
+    let server = Server::start([
+        events(&[chunk(&[queried.clone(), found.clone(), call.clone()])]),
+        events(&[chunk(&[json!({"text": "done"})])]),
+    ]);
+    let run = run(&server, "dialect: gemini\nwire: gemini\n").run().success().stdout_has("done");
+    assert!(run.stderr.contains("the model searched the web for: rust 1.95"), "{}", run.shown());
+    assert!(run.stderr.contains("the web search found https://blog.example/rust"), "{}", run.shown());
+    let requests = server.requests();
+    let body = &requests[0].body;
+    assert_eq!(body["tools"][1], json!({"googleSearch": {}}));
+    assert_eq!(body["toolConfig"]["includeServerSideToolInvocations"], true);
+    assert_eq!(requests[1].body["contents"][1]["parts"], json!([queried, found, call]));
+    let old = run_of(&server, "gemini-2.5-pro", "dialect: gemini\nwire: gemini\n");
+    old.run().exits(3).stderr_has("from Gemini 3 on");
 }

@@ -49,6 +49,8 @@ struct Candidate<'a> {
     content: Option<ReceivedParts<'a>>,
     finish_reason: LenientText<'a>,
     finish_message: LenientText<'a>,
+    /// What a search found.
+    grounding_metadata: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -106,6 +108,9 @@ impl GeminiDecoder {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
                 self.add(raw, reply)?;
             }
+            if let Some(found) = &candidate.grounding_metadata {
+                report_pages(found, reply);
+            }
             let reason = candidate.finish_reason.as_str();
             if !reason.is_empty() {
                 let (finish, notice) = read_stop(reason, candidate.finish_message.as_str())?;
@@ -145,7 +150,11 @@ impl GeminiDecoder {
         let Some(text) = &part.text else {
             // A part that only the server knows, such as code that it ran: not shown, only sent back.
             let key = reply.open_reasoning();
-            reply.keep(key, json!({"part": serde_json::from_str::<Value>(raw.get())?}), false);
+            let part: Value = serde_json::from_str(raw.get())?;
+            for query in part["toolCall"]["args"]["queries"].as_array().into_iter().flatten() {
+                reply.searched(query.as_str().unwrap_or("something"), &[]);
+            }
+            reply.keep(key, json!({ "part": part }), false);
             self.last = Some(LastPart { key, kind: LastPartKind::Other, is_signed: true });
             return Ok(());
         };
@@ -174,6 +183,15 @@ impl GeminiDecoder {
             reply.keep(key, json!({"thoughtSignature": signature}), false);
         }
         self.last = Some(LastPart { key, kind, is_signed: !signature.is_empty() });
+    }
+}
+
+/// Tells of the pages that a search found.
+fn report_pages(found: &Value, reply: &mut Assembly) {
+    let pages = found["groundingChunks"].as_array().into_iter().flatten();
+    let pages: Vec<String> = pages.filter_map(|page| Some(page["web"]["uri"].as_str()?.to_owned())).collect();
+    if !pages.is_empty() {
+        reply.searched("", &pages);
     }
 }
 

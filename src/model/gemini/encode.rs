@@ -60,8 +60,16 @@ fn write_tail(asked: &OutgoingRequest<'_>, flags: &GeminiFlags) -> Map<String, V
     let has_tools = !asked.tools.is_empty();
     let forbids = asked.tool_choice == ToolChoice::None && has_tools && flags.choice_none;
     let generation = write_generation(asked, flags);
+    let mut config = Map::new();
+    if forbids {
+        config.insert("functionCallingConfig".to_owned(), json!({"mode": "NONE"}));
+    }
+    if has_tools && !asked.settings.server_tools.is_empty() {
+        // What the server did goes back, beside our calls.
+        config.insert("includeServerSideToolInvocations".to_owned(), true.into());
+    }
     let fields = [
-        ("toolConfig", forbids.then(|| json!({"functionCallingConfig": {"mode": "NONE"}}))),
+        ("toolConfig", (!config.is_empty()).then_some(Value::Object(config))),
         ("generationConfig", (!generation.is_empty()).then_some(Value::Object(generation))),
     ];
     fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
