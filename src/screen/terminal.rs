@@ -6,6 +6,7 @@
 mod abilities;
 mod keys;
 mod field;
+mod reports;
 mod resizes;
 mod vi_motion;
 mod vi;
@@ -33,12 +34,13 @@ pub use input::{
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]
-pub use modes::{HiddenTyping, KeyReports, put_back};
+pub use modes::{HiddenTyping, put_back};
 #[cfg(not(unix))]
 pub use no_console::{
-    Away, Console, HiddenTyping, KeyReports, find_stdin_size, forget_typed, interrupt_process,
-    leave_stops_to_the_reader, put_back, stdin_is_null, stdin_ready, typed_ahead,
+    Away, Console, HiddenTyping, find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader,
+    put_back, stdin_is_null, stdin_ready, typed_ahead,
 };
+pub use reports::KeyReports;
 pub use resizes::Resizes;
 pub use vi::Vi;
 

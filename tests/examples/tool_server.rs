@@ -153,7 +153,7 @@ impl Server {
     }
 
     /// A task: first it works, then it wants to know something, then it is done.
-    fn task(&self, status: &str) -> Value {
+    fn task(status: &str) -> Value {
         json!({ "resultType": "complete", "taskId": "t1", "status": status, "statusMessage": format!("is {status}"),
             "createdAt": "2026-11-28T10:00:00Z", "lastUpdatedAt": "2026-11-28T10:00:00Z", "ttlMs": null,
             "pollIntervalMs": 10 })
@@ -163,21 +163,21 @@ impl Server {
         self.looks.set(self.looks.get() + 1);
         let answer = self.answer.borrow().clone();
         if self.looks.get() == 1 || self.has("endless") {
-            return self.task("working");
+            return Self::task("working");
         }
         if answer.is_null() {
-            let mut task = self.task("input_required");
+            let mut task = Self::task("input_required");
             task["inputRequests"] = json!({ "where": { "method": "elicitation/create", "params": { "mode": "form",
                 "message": "Which town?", "requestedSchema": { "type": "object", "required": ["town"],
                     "properties": { "town": { "type": "string" } } } } } });
             return task;
         }
         if answer["action"] != "accept" {
-            let mut task = self.task("failed");
+            let mut task = Self::task("failed");
             task["error"] = json!({ "code": -32000, "message": "nobody said where" });
             return task;
         }
-        let mut task = self.task("completed");
+        let mut task = Self::task("completed");
         task["result"] =
             json!({ "resultType": "complete", "content": [{ "type": "text", "text": answer.to_string() }] });
         task
@@ -314,7 +314,7 @@ impl Server {
                 if capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_null() {
                     return Ok(said("not as a task"));
                 }
-                let mut task = self.task("working");
+                let mut task = Self::task("working");
                 task["resultType"] = "task".into();
                 task
             }

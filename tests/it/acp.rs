@@ -12,22 +12,22 @@ use crate::run::{Place, Run};
 use crate::server::Server;
 
 /// An editor with its agent.
-struct Editor {
+pub struct Editor {
     agent: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    place: Arc<Place>,
+    pub place: Arc<Place>,
     /// Every update so far.
     updates: Vec<Value>,
     /// Every question so far.
-    questions: Vec<Value>,
+    pub questions: Vec<Value>,
     /// The option that answers them; `None` leaves them open.
-    answer: Option<&'static str>,
+    pub answer: Option<&'static str>,
     number: u64,
 }
 
 impl Editor {
-    fn start(place: &Arc<Place>, server: Option<&Server>, args: &[&str]) -> Self {
+    pub fn start(place: &Arc<Place>, server: Option<&Server>, args: &[&str]) -> Self {
         let run = Run::at(place).arg("acp").args(args.iter().copied());
         let run = match server {
             Some(server) => run.server(server),
@@ -36,7 +36,7 @@ impl Editor {
         Self::of(&run)
     }
 
-    fn of(run: &Run) -> Self {
+    pub fn of(run: &Run) -> Self {
         let mut command = run.command();
         let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let (input, output) = (agent.stdin.take().expect("piped"), agent.stdout.take().expect("piped"));
@@ -95,19 +95,19 @@ impl Editor {
         }
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         let number = self.send(method, params);
         self.wait(number)
     }
 
     /// A new session in the workspace.
-    fn begin(&mut self) -> String {
+    pub fn begin(&mut self) -> String {
         let params = json!({ "cwd": self.place.workspace(), "mcpServers": [] });
         let begun = self.ask("session/new", &params);
         begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned()
     }
 
-    fn prompt(&mut self, session: &str, text: &str) -> Value {
+    pub fn prompt(&mut self, session: &str, text: &str) -> Value {
         self.ask("session/prompt", &say(session, text))
     }
 
@@ -346,40 +346,6 @@ fn without_a_model_the_editor_is_told_how_to_get_one() {
     assert_eq!(refused["error"]["code"], -32000, "{refused}");
     assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("agent acp --setup")));
     assert_eq!(editor.ask("authenticate", &json!({ "methodId": "setup" }))["error"]["code"], -32000);
-}
-
-#[test]
-fn the_agent_asks_for_words_by_a_form_where_the_editor_shows_forms() {
-    let ask = |choices: &[&str]| Reply::call("ask_user", &json!({ "question": "Which?", "choices": choices }));
-    for (capabilities, choices, shown, answer) in [
-        (json!({ "elicitation": { "form": {} } }), &["red", "green"][..], "choice", "the blue one"),
-        (json!({ "elicitation": { "form": {} } }), &[], "words", "the blue one"),
-        (json!({}), &["red", "green"], "", "green"),
-    ] {
-        let server = Server::start([ask(choices), Reply::text("Fine.")]);
-        let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
-        editor.answer = Some("1");
-        let begun = editor.ask("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
-        assert!(begun["result"]["agentCapabilities"]["auth"]["logout"].is_object(), "{begun}");
-        let session = editor.begin();
-        editor.prompt(&session, "choose");
-        let question = &editor.questions[0];
-        assert_eq!(question["requestedSchema"]["properties"][shown].is_object(), !shown.is_empty(), "{question}");
-        let result = server.requests()[1].last_result().to_owned();
-        assert!(result.contains(answer), "{result}");
-    }
-}
-
-#[test]
-fn a_logout_removes_the_keys_that_were_kept() {
-    let place = Place::new();
-    Run::at(&place).args(["key", "set", "openai"]).stdin("sk-kept-0123456789\n").run().success();
-    let mut editor = Editor::of(&Run::at(&place).arg("acp"));
-    editor.begin();
-    assert_eq!(editor.ask("logout", &json!({}))["result"], json!({}));
-    let params = json!({ "cwd": editor.place.workspace(), "mcpServers": [] });
-    assert_eq!(editor.ask("session/new", &params)["error"]["code"], -32000);
-    Run::at(&place).args(["key", "list"]).run().success().stdout_has("No key is set");
 }
 
 #[test]

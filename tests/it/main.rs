@@ -50,6 +50,7 @@ mod prompt_tests;
 mod chat_templates;
 mod repl;
 mod editing;
+mod editor_forms;
 mod history;
 mod shell_escape;
 mod markdown;

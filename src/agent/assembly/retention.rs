@@ -8,6 +8,7 @@ use jiff::{Timestamp, Zoned};
 
 use crate::config::Config;
 use crate::conversation::session::{SessionError, SessionSummary, Store};
+use crate::files::disk;
 use crate::files::private::make_private_dir;
 use crate::files::regular::{read_regular, replace_file};
 
@@ -68,7 +69,9 @@ pub fn apply_retention(config: &Config) -> usize {
     let store = super::open_store(config);
     let listed = store.list(None::<&Path>, now).map(|listed| listed.sessions).unwrap_or_default();
     let old = listed.iter().filter(|summary| is_old(summary, kept, true, now));
-    list_old_kept(config, kept).iter().for_each(|dir| drop(std::fs::remove_dir_all(dir)));
+    for dir in list_old_kept(config, kept) {
+        let _ = disk::remove_tree(&dir);
+    }
     // One that is in use stays.
     old.filter(|summary| delete_session(config, &store, &summary.id).is_ok()).count()
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::Cursor;
 
-use image::codecs::jpeg::JpegEncoder;
-use image::{
+use image_codecs::codecs::jpeg::JpegEncoder;
+use image_codecs::{
     DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, ImageResult, Limits, Rgba, RgbaImage,
 };
 
@@ -76,7 +76,7 @@ fn encode(picture: &DynamicImage, format: ImageFormat) -> ImageResult<Vec<u8>> {
     } else {
         // JPEG has no transparency: what is behind is white, as on a page.
         let mut page = RgbaImage::from_pixel(picture.width(), picture.height(), Rgba([255; 4]));
-        image::imageops::overlay(&mut page, picture, 0, 0);
+        image_codecs::imageops::overlay(&mut page, picture, 0, 0);
         JpegEncoder::new_with_quality(&mut bytes, QUALITY)
             .encode_image(&DynamicImage::ImageRgba8(page).to_rgb8())?;
     }

@@ -266,7 +266,7 @@ impl ConsoleReader {
     fn route(&mut self, key: Key) {
         match key {
             Key::Background(colour) => self.listener.learn(theme_of(colour)),
-            Key::KeyReports => self.listener.report_keys(),
+            Key::Reports => self.listener.report_keys(),
             Key::Attributes => self.asked = None,
             Key::Ctrl('z') if self.listens => self.stop(input::stop_process),
             // It comes back as a request.

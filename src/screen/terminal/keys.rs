@@ -49,7 +49,7 @@ pub enum Key {
     /// The answer about the background colour: red, green, blue.
     Background([u8; 3]),
     /// The answer that the terminal can report keys with all their modifiers.
-    KeyReports,
+    Reports,
     /// The answer about the terminal's attributes (DA1), which all terminals support.
     Attributes,
 }
@@ -164,7 +164,7 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
     let numbers: Vec<u32> = rest[usize::from(is_private)..end].split(|byte| *byte == b';').map(number).collect();
     let key = match (is_private, rest[end]) {
         (true, b'c') => Some(Key::Attributes),
-        (true, b'u') => Some(Key::KeyReports),
+        (true, b'u') => Some(Key::Reports),
         (true, _) => None,
         (false, last) => find_key(last, &numbers),
     };
@@ -309,7 +309,7 @@ mod tests {
                 "\x1b[9;2u\x1b[57419u\x1b[109;5u\x1b[57427u\x1b[55296u",
                 vec![Key::BackTab, Key::Up, Key::Enter, Key::Char('\u{e053}')],
             ),
-            ("\x1b[?0u\x1b[?5u", vec![Key::KeyReports, Key::KeyReports]),
+            ("\x1b[?0u\x1b[?5u", vec![Key::Reports, Key::Reports]),
             ("\x1b[A\x1bOB\x1b[1;5C\x1b[D", vec![Key::Up, Key::Down, Key::WordRight, Key::Left]),
             ("\x1b[3~\x1b[1~\x1b[F", vec![Key::Delete, Key::Home, Key::End]),
             ("\x1b\r\x1bx\x1bb", vec![Key::LineBreak, Key::Alt('x'), Key::Alt('b')]),

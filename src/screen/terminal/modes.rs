@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 
+use super::reports::KeyReports;
+
 /// The modes that the terminal had when the program started.
 #[derive(Clone, Copy)]
 pub struct Modes {
@@ -19,40 +21,6 @@ static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// Turns off everything that may be on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
 const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
-
-/// A way to have keys reported with all their modifiers, so that Shift-Enter is not Enter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyReports {
-    /// The kitty keyboard protocol: keys apart, and what they write with Shift (flags 1 and 4), on a stack.
-    Kitty,
-    /// modifyOtherKeys of xterm, for keys that would be lost otherwise.
-    Modified,
-}
-
-/// What the terminal reports, once it was asked to.
-static REPORTS: OnceLock<KeyReports> = OnceLock::new();
-
-impl KeyReports {
-    /// Asks a terminal that can, and whenever another program had it again. Returns the sequence.
-    pub fn begin(self) -> &'static str {
-        match REPORTS.get_or_init(|| self) {
-            Self::Kitty => "\x1b[>5u",
-            Self::Modified => "\x1b[>4;1m",
-        }
-    }
-
-    /// What the terminal was asked to report.
-    pub fn find() -> Option<Self> {
-        REPORTS.get().copied()
-    }
-
-    fn end(self) -> &'static str {
-        match self {
-            Self::Kitty => "\x1b[<u",
-            Self::Modified => "\x1b[>4m",
-        }
-    }
-}
 
 impl Modes {
     /// Saves the modes. `None` if stdin is not a terminal.

@@ -16,25 +16,6 @@ pub struct Focus {
     never: Console,
 }
 
-/// What terminals report, of which none is asked on this system.
-#[derive(Clone, Copy)]
-pub enum KeyReports {
-    Kitty,
-    Modified,
-}
-
-impl KeyReports {
-    /// Asks for nothing.
-    pub fn begin(self) -> &'static str {
-        ""
-    }
-
-    /// Returns `None`.
-    pub fn find() -> Option<Self> {
-        None
-    }
-}
-
 impl Console {
     /// Returns `None`.
     pub fn open(_: Box<dyn Listener>, _: bool) -> Option<Self> {

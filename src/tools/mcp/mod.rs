@@ -25,6 +25,7 @@ mod known;
 mod naming;
 mod questions;
 mod server;
+mod offered;
 mod offers;
 mod tool;
 

@@ -1,6 +1,7 @@
 //! The definition of a server's tool as models are sent it: a legal name of its own, a description with a bound, a
 //! schema.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use crate::base::digest::hash_sha256;
 use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::model::ToolDefinition;
+use crate::tools::{SelectableName, select_names};
 
 /// The longest name that providers take.
 const LONGEST_NAME: usize = 64;
@@ -17,6 +19,19 @@ const MOST_DESCRIPTION: usize = 2048;
 const MOST_SCHEMA: usize = 32 * 1024;
 /// The digits that tell names apart.
 const DIGITS: usize = 6;
+
+/// The tools that a server's file names, of those that the server lists.
+///
+/// # Errors
+/// The end of a sentence about the server: it has not the tools of its file.
+pub(super) fn choose_tools(wanted: &[String], listed: Vec<Value>) -> Result<Vec<Value>, String> {
+    let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
+    let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
+    let taken = select_names(wanted, &choices).map_err(|why| format!("has not the tools of its file: {why}"))?;
+    let taken: BTreeSet<String> = taken.into_iter().map(str::to_owned).collect();
+    let is_taken = |raw: &Value| raw["name"].as_str().is_some_and(|name| taken.contains(name));
+    Ok(listed.into_iter().filter(is_taken).collect())
+}
 
 /// The definition of a tool that a server lists as `raw`; `None` if it cannot be offered.
 pub(super) fn define_tool(server: &str, raw: &Value) -> Option<ToolDefinition> {

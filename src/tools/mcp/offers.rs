@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use crate::base::text;
 
+use super::offered::ServerOffers;
 use super::{McpPart, McpServer, McpServers};
 
 /// The longest text that is taken, in bytes.
@@ -17,15 +18,6 @@ const MOST_NAMED: usize = 30;
 
 /// The most names that are kept of each kind.
 const MOST_NAMES: usize = 1000;
-
-/// What a person can take from a server, by name, each with a few words about it.
-#[derive(Debug, Default)]
-pub struct ServerOffers {
-    /// By their addresses.
-    pub resources: Vec<(String, String)>,
-    /// With their arguments.
-    pub prompts: Vec<(String, String)>,
-}
 
 /// What is taken.
 enum WantedOffer {
@@ -64,17 +56,17 @@ impl McpServers {
         const LOOK: Duration = Duration::from_millis(10);
         let server = self.find(name)?;
         let until = Instant::now() + patience;
-        if server.begin_offers() {
+        if server.offers.begin() {
             let (server, limit) = (Arc::clone(server), server.timeout());
             self.runtime()?.spawn(async move {
                 let listed = timeout(limit, list_names(&server)).await;
-                server.keep_offers(listed.ok().and_then(Result::ok));
+                server.offers.keep(listed.ok().and_then(Result::ok));
             });
         }
-        while server.offers().is_none() && Instant::now() < until {
+        while server.offers.get().is_none() && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
-        server.offers()
+        server.offers.get()
     }
 
     async fn take_offer(&self, name: &str, wanted: WantedOffer) -> Result<String, String> {

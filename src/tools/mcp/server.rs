@@ -18,10 +18,10 @@ use crate::config::{McpPermission, McpServerConfig};
 use crate::safety::process::{ServerLaunch, ServerProcess, ServerStreams};
 use crate::safety::sandbox::{Sandbox, SandboxProfile};
 use crate::tools::commands::confined::keep_programs_outside;
-use crate::tools::{SelectableName, select_names};
 
 use super::known::KnownServer;
-use super::offers::ServerOffers;
+use super::naming::choose_tools;
+use super::offered::OfferedNames;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The wait before one that failed is started again, doubled with each failure up to the longest.
@@ -44,7 +44,7 @@ pub struct McpServer {
     /// Told when `live` changes.
     changed: Condvar,
     link: tokio::sync::Mutex<ServerLink>,
-    offers: Mutex<KnownOffers>,
+    pub(super) offers: OfferedNames,
     process: Mutex<Option<ServerProcess>>,
     errors: Arc<Mutex<String>>,
 }
@@ -59,13 +59,6 @@ struct LiveServer {
     description: String,
     /// Why it is not up.
     failure: Option<String>,
-}
-
-/// The names of what a server offers to people, as far as somebody asked for them.
-#[derive(Default)]
-struct KnownOffers {
-    is_asked: bool,
-    listed: Option<Arc<ServerOffers>>,
 }
 
 /// The connection, or when there may be another try.
@@ -88,7 +81,7 @@ impl McpServer {
             live: Mutex::default(),
             changed: Condvar::new(),
             link: tokio::sync::Mutex::default(),
-            offers: Mutex::default(),
+            offers: OfferedNames::default(),
             process: Mutex::default(),
             errors: Arc::default(),
         }
@@ -184,7 +177,8 @@ impl McpServer {
     pub(super) fn find_change(&self, sent: &Value) -> Option<String> {
         let live = self.live();
         let now = live.tools.as_ref()?.iter().find(|raw| raw["name"] == sent["name"])?;
-        if now == sent || self.accepts(now) {
+        let is_accepted = |known: &KnownServer| known.tools.contains(now);
+        if now == sent || self.known().as_ref().is_some_and(is_accepted) {
             return None;
         }
         let write = |raw: &Value| serde_json::to_string_pretty(raw).unwrap_or_default();
@@ -200,10 +194,6 @@ impl McpServer {
             *place = now;
             known.iter().for_each(|known| known.write(&KnownServer::path(&self.around.cache, &self.config)));
         }
-    }
-
-    fn accepts(&self, raw: &Value) -> bool {
-        self.known().as_ref().is_some_and(|known| known.tools.contains(raw))
     }
 
     /// Calls a tool, and starts the server if it is not up.
@@ -279,30 +269,9 @@ impl McpServer {
         let (connection, listed) = timeout(OPENING, self.open_in_some_era())
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
-        let tools = self.choose_tools(listed)?;
+        let tools = choose_tools(&self.config.tools, listed)?;
         self.remember(&connection, &tools);
         Ok((connection, tools))
-    }
-
-    /// The tools of its file, of those that it lists.
-    fn choose_tools(&self, listed: Vec<Value>) -> Result<Vec<Value>, String> {
-        let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
-        let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
-        let wrong = |why| format!("has not the tools of its file: {why}");
-        let taken: Vec<String> =
-            select_names(&self.config.tools, &choices).map_err(wrong)?.into_iter().map(str::to_owned).collect();
-        let is_taken =
-            |raw: &Value| raw["name"].as_str().is_some_and(|name| taken.iter().any(|taken| taken == name));
-        Ok(listed.into_iter().filter(is_taken).collect())
-    }
-
-    /// Lists the tools again, after they changed. A server that cannot keeps those that it had.
-    async fn list_again(&self, connection: &McpConnection) {
-        let listed = connection.list_tools(MOST_TOOLS).await;
-        if let Ok(tools) = listed.and_then(|listed| self.choose_tools(listed)) {
-            self.remember(connection, &tools);
-            self.live().tools = Some(tools);
-        }
     }
 
     /// Begins as the last time, else by what the server says it speaks, else as most servers do.
@@ -401,24 +370,6 @@ impl McpServer {
         if last.is_empty() { String::new() } else { format!(": {}", text::one_line(last, 200)) }
     }
 
-    /// True if nobody has asked for its offers yet.
-    pub(super) fn begin_offers(&self) -> bool {
-        !std::mem::replace(&mut self.known_offers().is_asked, true)
-    }
-
-    /// Keeps its offers; without them, the next one who asks tries again.
-    pub(super) fn keep_offers(&self, listed: Option<ServerOffers>) {
-        *self.known_offers() = KnownOffers { is_asked: listed.is_some(), listed: listed.map(Arc::new) };
-    }
-
-    pub(super) fn offers(&self) -> Option<Arc<ServerOffers>> {
-        self.known_offers().listed.clone()
-    }
-
-    fn known_offers(&self) -> MutexGuard<'_, KnownOffers> {
-        self.offers.lock().expect("no holder of the offers panics")
-    }
-
     /// Ends its processes.
     pub(super) fn kill(&self) {
         *self.process.lock().expect("no holder of the process panics") = None;
@@ -438,6 +389,11 @@ async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>
     let Some(mut changes) = connection.upgrade().map(|connection| connection.hear_changes()) else { return };
     while !matches!(changes.recv().await, Err(RecvError::Closed)) {
         let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
-        server.list_again(&connection).await;
+        let listed = connection.list_tools(MOST_TOOLS).await;
+        // A server that cannot list them keeps those that it had.
+        let chosen = listed.and_then(|listed| choose_tools(&server.config.tools, listed));
+        let Ok(tools) = chosen else { continue };
+        server.remember(&connection, &tools);
+        server.live().tools = Some(tools);
     }
 }

@@ -32,7 +32,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("base64", &["src/base/image.rs"]),
     ("encoding_rs", &["src/tools/fetch_url.rs", "src/tools/files/encoding.rs"]),
     ("html5gum", &["src/tools/readable.rs"]),
-    ("image", &["src/base/image/scaling.rs"]),
+    ("image_codecs", &["src/base/image/scaling.rs"]),
     ("hyper", &["src/safety/net/"]),
     ("hyper_util", &["src/safety/net/"]),
     ("memchr", &["src/model/", "src/conversation/session/lines.rs"]),

@@ -10,6 +10,7 @@ use crate::agent::assembly::{self, DeleteError};
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
 use crate::conversation::session::{Session, SessionSummary, WordsBy};
+use crate::files::disk;
 use crate::files::workspace::Workspace;
 use crate::model::record_session;
 
@@ -127,7 +128,7 @@ pub(super) fn prune_sessions(
             print_visible(&format!("{}\n", dir.display()))?;
             continue;
         }
-        std::fs::remove_dir_all(&dir)
+        disk::remove_tree(&dir)
             .map_err(|error| CommandFailure::word(exit::FAILED, format!("{} stays: {error}", dir.display())))?;
     }
     let done = if dry_run { "would be deleted" } else { "deleted" };
