@@ -190,6 +190,7 @@ fn keys_are_reported_with_their_modifiers_where_the_terminal_says_that_it_can() 
     assert!(!terminal.raw().contains("\x1b[>5u"), "it did not answer");
     terminal.keys("\x1b[?0u");
     terminal.wait_for_raw("\x1b[>5u");
+    terminal.keys("\x1b[?5u");
     terminal.keys("one\x1b[13;2utwo\x1b[127;3uthree\r");
     terminal.wait_for("Fine.");
     assert_eq!(said(&server), ["one\nthree"]);

@@ -135,7 +135,7 @@ mod tests {
         for (source, why) in [
             ("a.txt", "the picture a.txt is not a PNG, JPEG, WebP or GIF picture"),
             ("no.gif", "does not exist"),
-            ("big.gif", "is longer than 3.75 MiB"),
+            ("big.gif", "is larger than 3.75 MiB"),
             ("../out.gif", "is outside the workspace"),
             ("link.gif", "is outside the workspace"),
             ("https://example.org/a.png", "is a URL"),

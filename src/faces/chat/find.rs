@@ -88,6 +88,10 @@ impl Finder {
         let quoted = word.starts_with("@\"");
         let typed = word.trim_start_matches('@').trim_start_matches('"');
         let is_elsewhere = typed.starts_with(['/', '~']) || typed.starts_with("..");
+        // Other places may be slow: they are not looked at while somebody types.
+        if is_elsewhere && patience.is_zero() {
+            return Vec::new();
+        }
         if typed.is_empty() || is_elsewhere {
             return self.list_continuations(typed, quoted, most);
         }

@@ -49,6 +49,9 @@ impl Listener for LineKeys {
     }
 
     fn report_keys(&mut self) {
-        self.outlets.display.control(KeyReports::Kitty.begin());
+        // An answer that comes twice asks once: what is asked is taken back once.
+        if KeyReports::find().is_none() {
+            self.outlets.display.control(KeyReports::Kitty.begin());
+        }
     }
 }

@@ -28,7 +28,8 @@ impl KeyReports {
         REPORTS.get().copied()
     }
 
-    /// Takes the request back.
+    /// Takes the request back. Returns the sequence.
+    #[cfg(unix)]
     pub fn end(self) -> &'static str {
         match self {
             Self::Kitty => "\x1b[<u",
