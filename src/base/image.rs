@@ -114,6 +114,7 @@ fn shrink_picture(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
 }
 
 #[cfg(not(feature = "pictures"))]
+#[expect(clippy::unnecessary_wraps, reason = "as the other one")]
 fn shrink_picture(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     Ok(Cow::Borrowed(bytes))
 }

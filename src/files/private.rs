@@ -18,6 +18,7 @@ pub fn make_private_dir(dir: &Path) -> io::Result<()> {
 
 /// How to open a file that, if it is created, only this user may read.
 pub fn private_file() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "it has no modes"))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -74,6 +74,7 @@ impl Display {
     }
 
     /// Clears the screen; the live area is drawn at its top.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "only keys and answers of the terminal call it"))]
     pub fn clear(&self) {
         self.change(true, Surface::clear);
     }
@@ -84,6 +85,7 @@ impl Display {
     }
 
     /// Uses the colours for this background.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "only keys and answers of the terminal call it"))]
     pub fn set_theme(&self, theme: Theme) {
         self.change(false, move |surface| surface.set_theme(theme));
     }

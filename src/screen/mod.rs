@@ -39,6 +39,7 @@ mod fanout;
 mod otlp;
 mod notice;
 mod sheet;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 pub mod line;
 mod question;
 mod review;

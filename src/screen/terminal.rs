@@ -3,12 +3,18 @@
 //! Only this module changes the terminal's modes; [`put_back`] restores them at every end
 //! of the program.
 
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod abilities;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod keys;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod field;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod reports;
 mod resizes;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod vi_motion;
+#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod vi;
 #[cfg(unix)]
 mod modes;
@@ -27,10 +33,12 @@ pub use abilities::Abilities;
 #[cfg(unix)]
 pub use console::{Away, Console};
 pub use field::{Edited, TextField};
+#[cfg(target_os = "linux")]
+pub use input::stdin_is_spent;
 #[cfg(unix)]
 pub use input::{
-    find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader, stdin_is_null, stdin_is_spent,
-    stdin_ready, typed_ahead,
+    find_stdin_size, forget_typed, interrupt_process, leave_stops_to_the_reader, stdin_is_null, stdin_ready,
+    typed_ahead,
 };
 pub use keys::{Key, Listener};
 #[cfg(unix)]

@@ -303,8 +303,10 @@ mod tests {
 
     use super::SkillCatalogue;
     use crate::config::{SkillDir, SkillScope};
+    #[cfg(unix)]
+    use crate::skills::SkillErrorKind;
     use crate::skills::note::SkillNote;
-    use crate::skills::{FileContent, FileWindow, RunVariables, SkillErrorKind};
+    use crate::skills::{FileContent, FileWindow, RunVariables};
 
     const ALL: FileWindow = FileWindow { offset: 1, limit: usize::MAX, bytes: usize::MAX };
 

@@ -28,6 +28,7 @@ pub(super) const CLOCK: &str = "\0clock";
 pub(super) const LOOKUP: &str = "\0lookup";
 
 /// Lets this render what could run away, from now on.
+#[cfg(target_os = "linux")]
 pub fn render_apart_with(renderer: ApartRenderer) {
     RENDERER.get_or_init(|| renderer);
 }

@@ -21,6 +21,10 @@ mod go;
 mod pieces;
 mod expression;
 mod filling;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the process that renders apart is on Linux alone")
+)]
 mod apart;
 
 use std::collections::BTreeSet;
@@ -33,10 +37,12 @@ use serde_json::Value as Json;
 
 use guard::{FileLoader, OrderForm, RenderGuard};
 
+#[cfg(target_os = "linux")]
 pub use apart::{OrderQuestion, serve_order};
 pub use error::TemplateError;
 pub use expression::Expression;
 pub use filling::Filling;
+#[cfg(target_os = "linux")]
 pub use guard::render_apart_with;
 pub use minijinja::Value;
 pub use objects::{layer_values, make_clock, make_lookup, make_object};

@@ -346,6 +346,7 @@ fn misfit_said(path: &str, content: &str, index: usize, hunk: &PatchHunk<'_>, mi
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use std::fs;
 
     use super::super::read_file::ReadFile;

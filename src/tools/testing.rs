@@ -113,6 +113,7 @@ impl Place {
     }
 
     /// Calls that share what runs in the background.
+    #[cfg(unix)]
     pub fn one_after_another(&self, calls: Vec<(&dyn Tool, Value)>) -> Vec<Result<ToolOutput, ToolError>> {
         block_on(async {
             let mut outputs = Vec::new();

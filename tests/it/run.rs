@@ -241,6 +241,7 @@ impl Run {
     }
 
     /// On a kernel without these system calls.
+    #[cfg(target_os = "linux")]
     pub fn without(mut self, calls: &[i64]) -> Self {
         self.missing.extend(calls);
         self

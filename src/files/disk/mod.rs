@@ -39,8 +39,11 @@ pub enum DirEntryKind {
     File,
     Dir,
     Link,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "this system does not tell"))]
     Fifo,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "this system does not tell"))]
     Socket,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "this system does not tell"))]
     Device,
     Unknown,
 }

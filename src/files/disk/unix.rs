@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -276,6 +278,7 @@ impl Dir {
     }
 
     /// The handle itself.
+    #[cfg(target_os = "linux")]
     pub(in crate::files) fn handle(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

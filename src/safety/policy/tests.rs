@@ -6,16 +6,24 @@
 //! `run_command` with `command`; other tools get `path` or `host`; `makes` is the command that a configured tool makes
 //! from its arguments. There are walls, unless `walls` says `none`, or that they are `whole`. [`workspace`] builds the workspace of every case.
 
+#[cfg(unix)]
 use std::fs;
+#[cfg(unix)]
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
 use serde::Deserialize;
 
 use super::*;
+#[cfg(unix)]
 use crate::base::text;
-use crate::config::{Permission, PermissionRule};
+use crate::config::Permission;
+#[cfg(unix)]
+use crate::config::PermissionRule;
+#[cfg(unix)]
 use crate::files::workspace::Workspace;
 
+#[cfg(unix)]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct PolicyCase {

@@ -77,9 +77,11 @@ impl Drop for ChildWatch {
 }
 
 /// The reported use of children that others waited for: total processor time, and peak memory.
+#[cfg(unix)]
 static TOLD: Mutex<(Duration, u64)> = Mutex::new((Duration::ZERO, 0));
 
 /// Counts a child that another process waited for. `peak_memory` is in bytes, if it is the child's own.
+#[cfg(target_os = "linux")]
 pub fn count_child(cpu: Duration, peak_memory: Option<u64>) {
     let mut told = TOLD.lock().expect("nothing panics while it holds the sums");
     told.0 += cpu;

@@ -1,18 +1,25 @@
 //! A started command: a process group of this system, or a command in the namespaces of the sandbox.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
+#[cfg(target_os = "linux")]
+use std::future::poll_fn;
 use std::io;
 #[cfg(unix)]
 use std::os::unix::process::ExitStatusExt;
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
-use std::task::{Context, Poll, ready};
+#[cfg(target_os = "linux")]
+use std::task::ready;
+use std::task::{Context, Poll};
+#[cfg(target_os = "linux")]
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, Command};
+#[cfg(target_os = "linux")]
 use tokio::time::timeout;
 
+#[cfg(target_os = "linux")]
 use super::children;
 use crate::safety::sandbox::{self, GroupWatch, Walls};
 #[cfg(target_os = "linux")]

@@ -141,6 +141,7 @@ fn is_harmless(root: &Path, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use super::super::aside::move_aside;
     use super::*;
 

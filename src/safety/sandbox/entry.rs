@@ -1,8 +1,6 @@
 //! A command on its way into the boundary.
 
-#[cfg(target_os = "linux")]
 use std::io::{PipeReader, PipeWriter};
-#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -16,7 +14,6 @@ pub struct BoundaryEntry<'a> {
 }
 
 /// The ends of a command's streams that it gets.
-#[cfg(target_os = "linux")]
 #[derive(Clone, Copy)]
 pub struct CommandStreams<'a> {
     pub output: &'a PipeWriter,
@@ -24,7 +21,6 @@ pub struct CommandStreams<'a> {
     pub apart: Option<(&'a PipeWriter, &'a PipeReader)>,
 }
 
-#[cfg(target_os = "linux")]
 impl CommandStreams<'_> {
     /// The descriptors, in the order in which they are sent.
     pub(super) fn list(&self) -> Vec<BorrowedFd<'_>> {

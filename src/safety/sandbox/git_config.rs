@@ -47,6 +47,7 @@ pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
 }
 
 /// The settings of a configuration that run nothing and connect to nothing.
+#[cfg(target_os = "linux")]
 pub(super) fn keep_harmless(text: &str) -> String {
     let settings = read_settings(text).unwrap_or_default();
     let kept = settings.iter().filter(|setting| setting.is_harmless() && !setting.value.contains("://"));
@@ -55,6 +56,7 @@ pub(super) fn keep_harmless(text: &str) -> String {
 }
 
 /// The value of a setting.
+#[cfg(target_os = "linux")]
 pub(super) fn find_setting(text: &str, section: &str, key: &str) -> Option<String> {
     let settings = read_settings(text)?;
     settings.into_iter().rfind(|setting| setting.section == section && setting.key == key).map(|found| found.value)

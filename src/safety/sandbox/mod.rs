@@ -15,6 +15,7 @@ mod configurations;
 mod credentials;
 mod denial;
 mod dirs;
+#[cfg(target_os = "linux")]
 mod entry;
 mod form;
 mod git_config;
@@ -53,9 +54,8 @@ use snapshot::Snapshot;
 pub use aside::MovedAside;
 pub use credentials::credential_places;
 pub use denial::{Denied, Refused, explain_denial, says_it_could_not_write};
-pub use entry::BoundaryEntry;
 #[cfg(target_os = "linux")]
-pub use entry::CommandStreams;
+pub use entry::{BoundaryEntry, CommandStreams};
 pub use form::BoundaryForm;
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
@@ -307,7 +307,9 @@ pub struct Walls {
     profile: SandboxProfile,
     space: Option<Arc<system::Space>>,
     /// The paths that commands must not see or write, besides those that the boundary knows.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only namespaces hide"))]
     unseen: Arc<[PathBuf]>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only namespaces hide"))]
     unwritten: Arc<[PathBuf]>,
 }
 

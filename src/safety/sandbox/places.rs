@@ -181,6 +181,7 @@ impl<'a> PlaceSearch<'a> {
 
 /// The directories of a workspace's repository that lie outside of it. A file that names another's is not believed,
 /// unless the other names the workspace as well.
+#[cfg(target_os = "linux")]
 pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
     let entry = workspace.join(".git");
     let Some(dir) = named_in(&entry, "gitdir:") else {

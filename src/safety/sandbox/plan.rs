@@ -31,7 +31,7 @@ pub struct Boundary {
 
 impl Boundary {
     /// The trees that may be written: the workspace, and the directories of the settings that exist.
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    #[cfg(target_os = "linux")]
     pub(super) fn list_writable(&self) -> Vec<PathBuf> {
         let dirs = self.write.iter().map(|dir| resolve_path(dir)).filter(|dir| dir.exists());
         std::iter::once(self.workspace.clone()).chain(dirs).collect()

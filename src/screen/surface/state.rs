@@ -114,6 +114,7 @@ impl Surface {
     }
 
     /// Clears the screen.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "only keys and answers of the terminal call it"))]
     pub fn clear(&mut self) {
         self.controls += "\x1b[H\x1b[2J";
         self.drawn = Area::default();
@@ -148,6 +149,7 @@ impl Surface {
         self.dirty = true;
     }
 
+    #[cfg_attr(not(unix), allow(dead_code, reason = "only keys and answers of the terminal call it"))]
     pub fn set_theme(&mut self, theme: Theme) {
         self.setup.style.theme = theme;
         self.dirty = true;

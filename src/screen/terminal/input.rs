@@ -48,6 +48,7 @@ pub fn stdin_ready(patience: Option<Duration>) -> bool {
 }
 
 /// True if standard input is an empty pipe that nobody can write to any more.
+#[cfg(target_os = "linux")]
 pub fn stdin_is_spent() -> bool {
     let stdin = io::stdin();
     let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];

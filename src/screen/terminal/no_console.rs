@@ -1,6 +1,5 @@
 //! For systems where keys are not read one by one: there is no console, and questions are answered by lines.
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use super::keys::Listener;

@@ -9,6 +9,7 @@ pub(super) enum StdinWriter {
     /// Another process of the pipeline, or a file: the input will end.
     Peer,
     /// Only processes that started us: the pipe may never be closed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
     Ancestor,
     Unknown,
 }
