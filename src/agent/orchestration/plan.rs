@@ -217,8 +217,7 @@ impl<'t> Turn<'t> {
             self.keep_reply(Step::of_text(found.clone(), FinishReason::Interrupted))?;
             return self.answer(found).await;
         }
-        let text = step.text();
-        self.stands(&step, text).await
+        self.stands(&step, step.text()).await
     }
 
     /// Asks the person how to continue a task that is stuck; `None` without an answer.

@@ -24,7 +24,7 @@ use super::naming::choose_tools;
 use super::offered::OfferedNames;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
-/// The wait before one that failed is started again, doubled with each failure up to the longest.
+/// The wait before one that changed is asked, or one that failed is started, again: doubled with each failure up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The most tools of a server.
@@ -384,16 +384,17 @@ impl McpServer {
     }
 }
 
-/// Lists the tools of a server again whenever it says that they changed, as long as it is there.
+/// Lists the tools of a server again whenever it says that they changed, at most once a second, as long as it is there. One
+/// that cannot list them keeps those that it had.
 async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>) {
     let Some(mut changes) = connection.upgrade().map(|connection| connection.hear_changes()) else { return };
     while !matches!(changes.recv().await, Err(RecvError::Closed)) {
         let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
         let listed = connection.list_tools(MOST_TOOLS).await;
-        // A server that cannot list them keeps those that it had.
-        let chosen = listed.and_then(|listed| choose_tools(&server.config.tools, listed));
-        let Ok(tools) = chosen else { continue };
-        server.remember(&connection, &tools);
-        server.live().tools = Some(tools);
+        if let Ok(tools) = listed.and_then(|listed| choose_tools(&server.config.tools, listed)) {
+            server.remember(&connection, &tools);
+            server.live().tools = Some(tools);
+        }
+        tokio::time::sleep(FIRST_WAIT).await;
     }
 }
