@@ -30,6 +30,19 @@ pub fn percent_encode(text: &str, kept: &[u8]) -> String {
     })
 }
 
+/// The text of an encoded one; `None` if its bytes are not UTF-8.
+pub fn percent_decode(encoded: &str) -> Option<String> {
+    let mut rest = encoded.as_bytes();
+    let mut bytes = Vec::with_capacity(rest.len());
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// The digits of a digest that are shown.
 pub fn shorten_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)

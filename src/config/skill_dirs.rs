@@ -16,6 +16,8 @@ pub enum SkillScope {
     Project,
     /// `--config DIR`, or `skills.dirs`.
     Configured,
+    /// A server of tools, fetched when it is loaded. It hides none, as its name begins with the server's.
+    Served,
 }
 
 impl SkillScope {
@@ -26,6 +28,7 @@ impl SkillScope {
             Self::User => "user",
             Self::Project => "project",
             Self::Configured => "configured",
+            Self::Served => "server",
         }
     }
 }

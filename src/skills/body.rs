@@ -24,8 +24,8 @@ pub struct SkillBody {
     pub first_line: Option<usize>,
     /// The file that the text comes from, for people.
     pub path: String,
-    /// The base of relative paths in the text. `None` when a built-in skill could not be unpacked: its files can
-    /// still be read as references.
+    /// The base of relative paths in the text. `None` for a skill of a server, and when a built-in one could not be
+    /// unpacked: its files can still be read as references.
     pub directory: Option<PathBuf>,
     /// The files beside `SKILL.md`, relative to the directory, sorted.
     pub files: Vec<String>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::base::builtin::{self, Dir};
 use crate::base::frontmatter;
@@ -17,6 +18,7 @@ use super::folder::{FilePage, FileWindow, Folder, LARGEST};
 use super::header::{DESCRIPTION_CHARS, NAME_CHARS, SkillHeader};
 use super::note::{self, SkillNote};
 use super::rendering::{self, RunVariables, SkillVariables};
+use super::served::{self, ServedFolder, ServedSkill, SkillServer};
 use super::unpack::unpack_skill;
 
 /// All skills that can be loaded, by name.
@@ -60,6 +62,7 @@ pub(super) enum SkillPlace {
         file: PathBuf,
         through: FileAccess,
     },
+    Served(Arc<ServedFolder>),
 }
 
 impl Skill {
@@ -89,6 +92,7 @@ impl Skill {
         match &self.place {
             SkillPlace::Builtin(dir) => format!("built-in skills/{}/{FILE}", dir.path().display()),
             SkillPlace::Folder { file, .. } => file.display().to_string(),
+            SkillPlace::Served(folder) => folder.path(),
         }
     }
 }
@@ -99,6 +103,7 @@ impl SkillPlace {
         match self {
             Self::Builtin(dir) => Folder::Builtin(dir, unpacked),
             Self::Folder { dir, through, .. } => Folder::Disk(dir, through),
+            Self::Served(folder) => Folder::Served(folder),
         }
     }
 }
@@ -151,7 +156,7 @@ impl SkillCatalogue {
     pub fn directories(&self) -> Vec<PathBuf> {
         let folders = self.skills.values().filter_map(|skill| match &skill.place {
             SkillPlace::Folder { dir, .. } => Some(dir.clone()),
-            SkillPlace::Builtin(_) => None,
+            SkillPlace::Builtin(_) | SkillPlace::Served(_) => None,
         });
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
@@ -201,6 +206,11 @@ impl SkillCatalogue {
             SkillPlace::Folder { dir, file, through } => {
                 (read_skill(file, through).map_err(unreadable)?, Some(dir.clone()))
             }
+            SkillPlace::Served(folder) => {
+                let bytes = folder.content(FILE).and_then(|(_, bytes)| bytes);
+                let bytes = bytes.ok_or_else(|| unreadable("it was not fetched".to_owned()))?;
+                (String::from_utf8_lossy(&bytes).into_owned(), None)
+            }
         };
         let parts = frontmatter::split_head(&source).map_err(|error| unreadable(error.message))?;
         let text = parts.body.trim();
@@ -224,7 +234,7 @@ impl SkillCatalogue {
             first_line,
             path: match &skill.place {
                 SkillPlace::Builtin(_) => path.unwrap_or_else(|| skill.path()),
-                SkillPlace::Folder { .. } => skill.path(),
+                SkillPlace::Folder { .. } | SkillPlace::Served(_) => skill.path(),
             },
             directory,
             files,
@@ -238,6 +248,40 @@ impl SkillCatalogue {
     /// There is no such skill, the path leads out of its folder, or the file or line does not exist.
     pub fn reference(&self, name: &str, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
         self.get(name)?.place.folder(&self.cache.join(name)).page(path, window)
+    }
+
+    /// Adds the skills of a server, each under the name that `name` gives it. None takes the place of another.
+    pub fn add_served(
+        &mut self,
+        server: &Arc<dyn SkillServer>,
+        listed: &[ServedSkill],
+        name: impl Fn(&str) -> String,
+    ) {
+        for ServedSkill { uri, head } in listed {
+            let Some(mut header) = served::read_served_head(head) else { continue };
+            let (Some(own), Some(description)) = (header.name.take(), header.description.take()) else { continue };
+            let folder = ServedFolder::new(Arc::clone(server), uri.clone(), own.clone());
+            let place = SkillPlace::Served(Arc::new(folder));
+            let skill = Skill::new(name(&own), description, header, SkillScope::Served, place);
+            self.skills.entry(skill.name.clone()).or_insert(skill);
+        }
+    }
+
+    /// True if the files of this skill come from a server.
+    pub fn is_served(&self, name: &str) -> bool {
+        self.skills.get(name).is_some_and(|skill| matches!(skill.place, SkillPlace::Served(_)))
+    }
+
+    /// Fetches a file of a skill of a server, so that [`load`](Self::load) or [`reference`](Self::reference) has it: its
+    /// instructions where there is no `path`. For other skills there is nothing to do.
+    ///
+    /// # Errors
+    /// The server does not give it, or not as it stated.
+    pub async fn fetch(&self, name: &str, path: Option<&str>) -> Result<(), SkillError> {
+        match self.skills.get(name).map(|skill| &skill.place) {
+            Some(SkillPlace::Served(folder)) => folder.fetch(path.unwrap_or(FILE)).await,
+            _ => Ok(()),
+        }
     }
 
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {

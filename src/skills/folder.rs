@@ -11,6 +11,7 @@ use crate::config::FileAccess;
 use crate::files::disk::{self, DirEntryKind};
 
 use super::error::{SkillError, SkillErrorKind};
+use super::served::ServedFolder;
 
 /// The most files that a listing names.
 const LISTED: usize = 50;
@@ -29,6 +30,7 @@ pub(super) enum Folder<'a> {
     Disk(&'a Path, &'a FileAccess),
     /// The embedded directory, and the one that the skill is unpacked to.
     Builtin(&'a Dir<'static>, &'a Path),
+    Served(&'a ServedFolder),
 }
 
 /// The requested part of a file.
@@ -100,6 +102,7 @@ impl Folder<'_> {
                 files.retain(|file| through.has(&root.join(file)));
             }
             Self::Builtin(dir, _) => walk_builtin(dir, dir.path(), &mut files),
+            Self::Served(folder) => files = folder.paths(),
         }
         files.retain(|file| !file.eq_ignore_ascii_case("SKILL.md"));
         files.sort_unstable();
@@ -115,6 +118,7 @@ impl Folder<'_> {
     pub fn page(self, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
         let root = match self {
             Self::Disk(root, _) | Self::Builtin(_, root) => root,
+            Self::Served(_) => Path::new(""),
         };
         let relative = resolve_inside(root, path)?;
         let shown = write_slashes(&relative);
@@ -123,6 +127,10 @@ impl Folder<'_> {
             Self::Builtin(dir, _) => {
                 let file = dir.get_file(dir.path().join(&relative)).ok_or_else(|| self.no_file(&shown))?;
                 (file.contents().len() as u64, Some(file.contents().to_vec()))
+            }
+            Self::Served(folder) => {
+                let (size, bytes) = folder.content(&shown).ok_or_else(|| self.no_file(&shown))?;
+                (size, bytes.map(|bytes| bytes.to_vec()))
             }
         };
         let content = match bytes {
@@ -208,7 +216,7 @@ fn walk_builtin(dir: &Dir<'_>, root: &Path, files: &mut Vec<String>) {
 }
 
 /// `path` relative to `root`, judged by its spelling alone.
-fn resolve_inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
+pub(super) fn resolve_inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
     let written = Path::new(path);
     let written = written.strip_prefix(root).unwrap_or(written);
     let mut relative = PathBuf::new();
@@ -228,7 +236,7 @@ fn refuse_outside(path: &str) -> SkillError {
     SkillError::new(SkillErrorKind::Outside, message)
 }
 
-fn write_slashes(path: &Path) -> String {
+pub(super) fn write_slashes(path: &Path) -> String {
     path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 

@@ -3,7 +3,8 @@
 //! First the catalogue: only names and descriptions, from a bounded read of each `SKILL.md`. Then the body, when a
 //! skill is loaded; then single files, when the body names them. Files are read leniently: mistakes are reported
 //! and never stop a run; [`check_skills`] reports strictly by the standard. Nothing outside a skill's own folder is ever
-//! read through it, and a body is rendered only if its author asked for that.
+//! read through it, and a body is rendered only if its author asked for that. A server of tools may have skills, too: their
+//! files are fetched when they are wanted.
 //!
 //! Invariants:
 //! - A skill grants nothing: `allowed-tools` is shown, but never applied.
@@ -16,6 +17,7 @@ mod note;
 mod body;
 mod rendering;
 mod folder;
+mod served;
 mod unpack;
 mod listing;
 mod check;
@@ -30,3 +32,4 @@ pub use error::{SkillError, SkillErrorKind};
 pub use folder::{FileContent, FilePage, FileWindow};
 pub use listing::fit_listing;
 pub use rendering::RunVariables;
+pub use served::{ServedFile, ServedFuture, ServedSkill, SkillManifest, SkillServer};

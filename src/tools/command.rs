@@ -161,7 +161,7 @@ impl Tool for ConfiguredCommand {
     }
 
     /// True if the command has network access: without declared effects, it could have any effect.
-    fn has_network(&self) -> bool {
+    fn has_network(&self, _arguments: &Value) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&ToolEffect::Network),
             None => self.confined.has_network(),

@@ -116,6 +116,10 @@ impl Tool for LoadSkill {
         true
     }
 
+    fn has_network(&self, arguments: &Value) -> bool {
+        text_of(arguments, "name").is_some_and(|name| self.catalogue.is_served(name))
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         arguments["name"].as_str().unwrap_or_default().to_owned()
     }
@@ -124,6 +128,10 @@ impl Tool for LoadSkill {
         Box::pin(async move {
             let name = text_of(&arguments, "name");
             let name = name.ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
+            match self.catalogue.fetch(name, None).await {
+                Err(error) if !context.skills.contains(name) => return Err(refuse_skill(&error)),
+                _ => {}
+            }
             self.load(name, context)
         })
     }

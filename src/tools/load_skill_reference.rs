@@ -13,7 +13,7 @@ use crate::model::ToolDefinition;
 use crate::skills::{FileContent, FilePage, FileWindow, SkillCatalogue};
 
 use super::load_skill::refuse_skill;
-use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments};
+use super::{CallContext, Tool, ToolFuture, define_tool, parse_arguments, text_of};
 
 /// The tool, which is offered only if there are skills.
 pub struct LoadSkillReference {
@@ -93,6 +93,10 @@ impl Tool for LoadSkillReference {
         true
     }
 
+    fn has_network(&self, arguments: &Value) -> bool {
+        text_of(arguments, "name").is_some_and(|name| self.catalogue.is_served(name))
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         let part = |key: &str| arguments[key].as_str().unwrap_or_default();
         format!("{}: {}", part("name"), part("path"))
@@ -101,6 +105,8 @@ impl Tool for LoadSkillReference {
     fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let arguments: SkillReferenceArguments = parse_arguments(arguments)?;
+            let fetched = self.catalogue.fetch(&arguments.name, Some(&arguments.path)).await;
+            fetched.map_err(|error| refuse_skill(&error))?;
             self.read(&arguments, context)
         })
     }

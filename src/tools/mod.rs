@@ -81,7 +81,7 @@ pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 #[cfg(feature = "mcp")]
 pub use mcp::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
-pub use mcp::{McpServer, McpServers, McpSurroundings};
+pub use mcp::{McpServer, McpServers, McpSurroundings, name_tool};
 #[cfg(feature = "mcp")]
 pub use mcp::{TokenFile, begin_login};
 pub use propose_plan::{PROPOSE_PLAN, ProposePlan};

@@ -108,7 +108,7 @@ impl Tool for RunCommand {
         Some(self.confined.enclosure(wanted))
     }
 
-    fn has_network(&self) -> bool {
+    fn has_network(&self, _arguments: &Value) -> bool {
         self.confined.has_network()
     }
 

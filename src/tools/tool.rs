@@ -80,8 +80,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// True if the result may come from the network. The default is that of the definition.
-    fn has_network(&self) -> bool {
+    /// True if the result of this call may come from the network. The default is that of the definition.
+    fn has_network(&self, _arguments: &Value) -> bool {
         self.definition().effects.contains(&ToolEffect::Network)
     }
 

@@ -48,7 +48,7 @@ use crate::safety::Approver;
 use crate::safety::net::Net;
 use crate::safety::policy::{self, PolicyRules};
 use crate::skills::{RunVariables, SkillCatalogue};
-use crate::tools::{self, Environment, Jobs, Kit, SelectableName};
+use crate::tools::{self, Environment, Jobs, Kit, McpServers, SelectableName};
 
 pub use boundary::{Bounds, FREEDOM, create_walls, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
@@ -148,17 +148,18 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let Prompts { system, own, termination, compression } = find_prompts(config, settings, options, &registry)?;
 
     let variables = facts::gather_surroundings(config, workspace, &options.vars);
-    let catalogue = open_skills(config, settings, variables.clone()).map_err(|why| {
+    let servers = match shared {
+        Some(shared) => shared.servers.clone(),
+        None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),
+    };
+    let serving = servers.as_ref().filter(|_| model.info().calls_tools);
+    let catalogue = open_skills(config, settings, variables.clone(), serving).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let has_walls = sandbox.is_some();
     let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref(), &redactor);
-    let servers = match shared {
-        Some(shared) => shared.servers.clone(),
-        None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),
-    };
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
             child_env: choose_environment(config, settings, workspace),
@@ -371,10 +372,18 @@ fn choose_limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, S
     Ok(limits)
 }
 
-fn open_skills(config: &Config, agent: &AgentConfig, around: RunVariables) -> Result<SkillCatalogue, String> {
+fn open_skills(
+    config: &Config,
+    agent: &AgentConfig,
+    around: RunVariables,
+    servers: Option<&Arc<McpServers>>,
+) -> Result<SkillCatalogue, String> {
     let mut catalogue = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
-    let choices: Vec<SelectableName<'_>> =
-        catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true }).collect();
+    for (server, listed) in servers.map(McpServers::skills).unwrap_or_default() {
+        catalogue.add_served(&server, &listed, |name| tools::name_tool(server.name(), name));
+    }
+    let present = catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true });
+    let choices: Vec<SelectableName<'_>> = present.chain(servers::find_awaited(config, &agent.skills)).collect();
     let taken = select_narrowed(&agent.skills, &agent.narrowed.skills, &choices)?;
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)

@@ -6,7 +6,7 @@ use crate::config::{AgentConfig, Config, McpServerConfig, McpWalls, Permission, 
 use crate::files::workspace::Workspace;
 use crate::safety::net::Net;
 use crate::safety::sandbox::{Network, Sandbox};
-use crate::tools::{McpServers, McpSurroundings};
+use crate::tools::{McpServers, McpSurroundings, SelectableName};
 
 use super::{SetupError, boundary};
 
@@ -50,6 +50,16 @@ pub fn gather_servers_alone(
 ) -> Result<Option<Arc<McpServers>>, SetupError> {
     let agent = config.agent(None).map_err(SetupError::usage)?;
     Ok(gather_servers(config, agent, workspace, &Arc::new(super::open_net(config)), None))
+}
+
+/// The names of a list that a configured server may have once it is up.
+pub(super) fn find_awaited<'a>(
+    config: &'a Config,
+    list: &'a [String],
+) -> impl Iterator<Item = SelectableName<'a>> {
+    let is_of_server =
+        |name: &&String| name.split_once("__").is_some_and(|(server, _)| config.servers.contains_key(server));
+    list.iter().filter(is_of_server).map(|name| SelectableName { name, default: false })
 }
 
 fn create_walls(config: &Config, agent: &AgentConfig, workspace: &Workspace, walls: &McpWalls) -> Sandbox {

@@ -14,6 +14,7 @@ use crate::tools::{
 };
 
 use super::ground::AgentInputs;
+use super::servers::find_awaited;
 use super::task::{self, Task};
 use super::{SetupError, select_narrowed};
 
@@ -146,6 +147,7 @@ fn select_names(
     let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none() && !is_last(name));
     let absent = absent.chain(list_commands(config).map(|tool| tool.name.as_str()));
     let absent = absent.map(|name| SelectableName { name, default: false });
+    let absent = absent.chain(find_awaited(config, &agent.tools));
     let choices: Vec<SelectableName<'_>> = present.chain(absent).collect();
     select_narrowed(&agent.tools, &agent.narrowed.tools, &choices)
 }

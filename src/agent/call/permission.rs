@@ -143,7 +143,7 @@ impl<'t> Turn<'t> {
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),
             enclosure: tool.enclosure(run.enclosure),
-            network: tool.has_network() || (run.enclosure == Enclosure::Opened && reach.opening.network),
+            network: tool.has_network(arguments) || (run.enclosure == Enclosure::Opened && reach.opening.network),
             opened: &opened,
             hidden: shown != preview,
             editable,

@@ -241,7 +241,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
             .then_some("it is set to be asked about every time")
             .or_else(|| tool.asks_always()),
         effects: &definition.effects,
-        has_network: tool.has_network(),
+        has_network: tool.has_network(arguments),
         reads: policy::look_up_targets(workspace, &reads, &agent.readable),
         writes: policy::look_up_targets(workspace, &writes, &[]),
         line,

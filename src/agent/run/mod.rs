@@ -28,7 +28,7 @@ use crate::conversation::message::{Item, UserText};
 use compact::compress_conversation;
 use exit::Ending;
 use report::{report_completed, report_start};
-use skills_by_hand::{already_loaded, load_skills};
+use skills_by_hand::{already_loaded, fetch_skills, load_skills};
 
 pub use compact::{Preview, measure_fill, pin_items, preview_compression, unpin_items};
 pub use skills_by_hand::unload_skill;
@@ -89,6 +89,9 @@ pub async fn run_input(
             Ok(added) => given.attached.texts.extend(added),
             Err(why) => return Err(agent.refuse(&anyhow::Error::msg(why), cancel.signal())),
         }
+    }
+    if let Err(error) = fetch_skills(agent, conversation, &given.skills, cancel).await {
+        return Err(agent.refuse(&error.into(), cancel.signal()));
     }
     let prepared = complete_input(agent, conversation, run, &mut given)
         .and_then(|(input, loaded)| Ok((input, loaded, brief_conversation(agent, conversation, run)?)));

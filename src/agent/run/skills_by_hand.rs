@@ -2,12 +2,50 @@
 
 use jiff::Timestamp;
 
-use crate::agent::{Agent, Conversation};
+use crate::agent::{Agent, Cancel, Conversation};
 use crate::config::SkillDisclosure;
 use crate::conversation::event::EventKind;
+use crate::conversation::knowledge::SkillChange;
 use crate::conversation::message::{Item, SkillText, UserText};
 use crate::conversation::session::{ItemChange, ViewEdit};
 use crate::skills::SkillError;
+
+/// Fetches what servers have of the skills that a person wants, and of those that the system prompt shows.
+///
+/// # Errors
+/// A server does not give what a person wants, or they interrupted it.
+pub async fn fetch_skills(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    names: &[String],
+    cancel: &Cancel,
+) -> Result<(), SkillError> {
+    let catalogue = &agent.briefing.catalogue;
+    let fetching = async {
+        for name in names {
+            catalogue.fetch(name, None).await?;
+        }
+        if agent.briefing.disclosure == SkillDisclosure::System && conversation.skills().lacks_instructions() {
+            for change in &conversation.session.state().skills {
+                let _ = match change {
+                    SkillChange::Loaded { name, .. } => catalogue.fetch(name, None).await,
+                    SkillChange::Referenced { name, file, .. } => catalogue.fetch(name, Some(file)).await,
+                    SkillChange::Unloaded { .. } => Ok(()),
+                };
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        fetched = fetching => fetched?,
+        () = cancel.triggered() => return Ok(()),
+    }
+    for name in names.iter().filter(|name| catalogue.is_served(name)) {
+        let source = format!("the skill `{name}`, which comes from a server,");
+        conversation.session.mark_tainted(&source, Timestamp::now());
+    }
+    Ok(())
+}
 
 /// Adds the instructions of skills to a person's text, and returns the events that report it. Skills that are
 /// loaded already are skipped; bodies that are templates receive the text as their arguments.

@@ -2,30 +2,32 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::assembly::RunOptions;
+use crate::agent::assembly::{RunOptions, Services};
 use crate::base::text;
 use crate::skills::{self, Skill, SkillBody, SkillCatalogue, SkillCheck};
 
 use super::args::{ReportFormat, SkillCommand};
-use super::setup::{CliSetup, assemble_unasked};
+use super::setup::{CliSetup, assemble_unasked, build_runtime};
 use super::{CommandFailure, CommandOutcome, exit, print_json, print_table, print_text, tables, warn_person};
 
 pub(super) fn run_skill(setup: &CliSetup, command: SkillCommand) -> CommandOutcome {
     match command {
         SkillCommand::List { agent, output } => {
-            let skills = find_skills(setup, agent)?;
+            let services = find_skills(setup, agent)?;
+            let skills = &services.catalogue;
             skills.notes().iter().for_each(|note| warn_person(&text::make_visible(&note.to_string())));
             match output {
-                ReportFormat::Text => print_skills(&skills),
+                ReportFormat::Text => print_skills(skills),
                 ReportFormat::Json => print_json(&skills.iter().map(describe_skill).collect::<Vec<_>>()),
             }
         }
         SkillCommand::Show { skill: name, agent, output } => {
-            let skills = find_skills(setup, agent)?;
+            let services = find_skills(setup, agent)?;
+            let skills = &services.catalogue;
+            build_runtime()?.block_on(skills.fetch(&name, None))?;
             let (skill, body) = (skills.get(&name)?, skills.load(&name, "")?);
             match output {
                 ReportFormat::Text => print_text(format_skill(skill, &body)),
@@ -42,12 +44,12 @@ pub(super) fn run_skill(setup: &CliSetup, command: SkillCommand) -> CommandOutco
     }
 }
 
-/// The skills of an agent.
-fn find_skills(setup: &CliSetup, agent: Option<String>) -> Result<Arc<SkillCatalogue>, CommandFailure> {
+/// The services of an agent: its skills, and the servers that have some of them.
+fn find_skills(setup: &CliSetup, agent: Option<String>) -> Result<Services, CommandFailure> {
     let (workspace, config) = setup.load()?;
     config.warnings.iter().for_each(|warning| warn_person(warning));
     let options = RunOptions { agent, ..RunOptions::default() };
-    Ok(assemble_unasked(&config, &workspace, &options)?.catalogue)
+    Ok(assemble_unasked(&config, &workspace, &options)?)
 }
 
 /// Prints one skill per line: its name, its scope and its description.

@@ -10,7 +10,7 @@ use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
-    ResourceContents, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
+    ResourceContents, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
@@ -314,7 +314,7 @@ impl McpConnection {
 }
 
 /// The words of a server that refuses a request.
-fn word_refusal(error: &ServiceError) -> String {
+pub(super) fn word_refusal(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => text::one_line(&error.message, 300),
         error => text::one_line(&error.to_string(), 300),
@@ -336,7 +336,8 @@ fn describe_client() -> ClientConfig {
         .with_url(UrlElicitationCapability::default());
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = Some(asks);
-    capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
+    let extensions = [TASKS_EXTENSION_ID, SKILLS_EXTENSION_ID].map(|name| (name.to_owned(), Map::new()));
+    capabilities.extensions = Some(extensions.into());
     ClientConfig::new(capabilities, Implementation::new("agent", env!("CARGO_PKG_VERSION")))
 }
 

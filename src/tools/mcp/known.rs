@@ -1,4 +1,4 @@
-//! What a server said the last time that it was up: how to begin with it, and its tools. It is kept by the hash of all
+//! What a server said the last time that it was up: how to begin with it, its tools and skills. It is kept by the hash of all
 //! that decides which server it is, so that another command or address begins anew.
 
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use crate::base::digest::hash_sha256;
 use crate::config::McpServerConfig;
 use crate::files::private::make_private_dir;
 use crate::files::regular::{Links, read_bytes, replace_file};
+use crate::skills::ServedSkill;
 
 use super::McpEra;
 
@@ -22,6 +23,7 @@ pub(super) struct KnownServer {
     pub era: McpEra,
     /// Its tools as the protocol writes them, in the form in which their calls were last allowed.
     pub tools: Vec<Value>,
+    pub skills: Vec<ServedSkill>,
 }
 
 impl KnownServer {

@@ -19,6 +19,8 @@ mod login;
 mod rounds;
 #[cfg(feature = "mcp")]
 mod serve;
+#[cfg(feature = "mcp")]
+mod skill_wire;
 #[cfg(not(feature = "mcp"))]
 mod no_client;
 mod known;
@@ -27,6 +29,8 @@ mod questions;
 mod server;
 mod offered;
 mod offers;
+mod program;
+mod skills;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -60,6 +64,7 @@ use tool::McpTool;
 use login::McpLogin;
 #[cfg(feature = "mcp")]
 pub use login::TokenFile;
+pub use naming::name_tool;
 #[cfg(feature = "mcp")]
 pub use serve::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
 pub use server::McpServer;
@@ -193,13 +198,18 @@ impl McpServers {
         }
     }
 
-    /// The tools to send: those that are known, and those of new servers that list them within a moment.
-    pub fn tools(self: &Arc<Self>) -> Vec<(Arc<McpServer>, Arc<dyn Tool>)> {
+    /// Starts the servers of which nothing is known, and waits a moment for their lists, unless that was done.
+    fn await_first_lists(&self) {
         if self.servers.iter().any(|server| !server.is_known()) && self.waited.set(()).is_ok() {
             self.begin();
             let until = Instant::now() + FIRST_LISTS;
             self.servers.iter().filter(|server| !server.is_known()).for_each(|server| server.wait_for_list(until));
         }
+    }
+
+    /// The tools to send: those that are known, and those of new servers that list them within a moment.
+    pub fn tools(self: &Arc<Self>) -> Vec<(Arc<McpServer>, Arc<dyn Tool>)> {
+        self.await_first_lists();
         let of_server = |server: &Arc<McpServer>| {
             let tools = server.fix_sent().iter().filter_map(|raw| McpTool::new(server, self, raw));
             tools.map(|tool| (Arc::clone(server), Arc::new(tool) as Arc<dyn Tool>)).collect::<Vec<_>>()

@@ -55,7 +55,7 @@ pub(super) fn define_tool(server: &str, raw: &Value) -> Option<ToolDefinition> {
 }
 
 /// `SERVER__TOOL`, in the letters that providers take. A name that had to be changed for it ends in digits of its own.
-fn name_tool(server: &str, tool: &str) -> String {
+pub fn name_tool(server: &str, tool: &str) -> String {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let plain = format!("{server}__{tool}");
     if plain.len() <= LONGEST_NAME && plain.chars().all(is_legal) {

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::skills::{ServedSkill, SkillManifest};
+
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// There is none.
@@ -35,6 +37,21 @@ impl NoConnection {
 
     #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_tools(&self, _most: usize) -> Result<Vec<Value>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn list_skills(&self, _most: usize) -> Result<Vec<ServedSkill>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn get_skill(&self, _uri: &str) -> Result<SkillManifest, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn fetch_resource(&self, _uri: &str) -> Result<Vec<u8>, String> {
         match self.0 {}
     }
 

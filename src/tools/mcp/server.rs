@@ -1,12 +1,10 @@
 //! One server: started when it is wanted, listed once it is up, started again when it has gone.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Instant;
 
 use serde_json::{Map, Value};
-use tokio::io::AsyncReadExt;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Duration, timeout};
@@ -15,13 +13,14 @@ use crate::base::diff;
 use crate::base::output::{ToolError, ToolErrorKind};
 use crate::base::text;
 use crate::config::{McpPermission, McpServerConfig};
-use crate::safety::process::{ServerLaunch, ServerProcess, ServerStreams};
-use crate::safety::sandbox::{Sandbox, SandboxProfile};
-use crate::tools::commands::confined::keep_programs_outside;
+use crate::safety::process::{ServerProcess, ServerStreams};
+use crate::safety::sandbox::Sandbox;
+use crate::skills::ServedSkill;
 
 use super::known::KnownServer;
 use super::naming::choose_tools;
 use super::offered::OfferedNames;
+use super::program::start_program;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The wait before one that changed is asked, or one that failed is started, again: doubled with each failure up to the longest.
@@ -29,8 +28,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The most tools of a server.
 const MOST_TOOLS: usize = 2000;
-/// The end of its stderr that is kept for a message.
-const KEPT_ERRORS: usize = 2048;
+/// The most skills of a server.
+const MOST_SKILLS: usize = 200;
 
 /// A server of tools.
 pub struct McpServer {
@@ -55,10 +54,19 @@ struct LiveServer {
     begun: bool,
     /// Its tools, those of the file alone.
     tools: Option<Vec<Value>>,
+    skills: Vec<ServedSkill>,
     /// Its revision and name, once it is up.
     description: String,
     /// Why it is not up.
     failure: Option<String>,
+}
+
+/// What a server listed when its connection was opened.
+struct ServerLists {
+    tools: Vec<Value>,
+    skills: Vec<ServedSkill>,
+    /// Why there are no skills, if they were wanted in vain.
+    note: String,
 }
 
 /// The connection, or when there may be another try.
@@ -165,6 +173,13 @@ impl McpServer {
         self.sent.get_or_init(|| known().or_else(|| self.live().tools.clone()).unwrap_or_default())
     }
 
+    /// Its skills, from now or from the last time.
+    pub(super) fn skills(&self) -> Vec<ServedSkill> {
+        let known = || self.known().as_ref().map(|known| known.skills.clone());
+        let live = self.live();
+        live.tools.as_ref().map(|_| live.skills.clone()).or_else(known).unwrap_or_default()
+    }
+
     /// The tools that it has beside those; `None` until it is up.
     pub(super) fn list_late(&self) -> Option<Vec<Value>> {
         let live = self.live().tools.clone()?;
@@ -240,10 +255,10 @@ impl McpServer {
         let opened = self.open().await;
         let mut live = self.live();
         match opened {
-            Ok((connection, tools)) => {
+            Ok((connection, ServerLists { tools, skills, note })) => {
                 live.failure = None;
-                live.description = connection.describe();
-                live.tools = Some(tools);
+                live.description = format!("{}{note}", connection.describe());
+                (live.tools, live.skills) = (Some(tools), skills);
                 link.failures = 0;
                 link.not_before = None;
                 let connection = Arc::new(connection);
@@ -264,14 +279,19 @@ impl McpServer {
         }
     }
 
-    /// Opens a connection and lists the tools.
-    async fn open(&self) -> Result<(McpConnection, Vec<Value>), String> {
+    /// Opens a connection and lists the tools and skills.
+    async fn open(&self) -> Result<(McpConnection, ServerLists), String> {
         let (connection, listed) = timeout(OPENING, self.open_in_some_era())
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
         let tools = choose_tools(&self.config.tools, listed)?;
-        self.remember(&connection, &tools);
-        Ok((connection, tools))
+        let skills = timeout(self.config.timeout, connection.list_skills(MOST_SKILLS)).await;
+        let (skills, note) = match skills.unwrap_or_else(|_| Err("does not list its skills in time".to_owned())) {
+            Ok(skills) => (skills, String::new()),
+            Err(why) => (Vec::new(), format!("; {why}")),
+        };
+        self.remember(&connection, &tools, Some(&skills));
+        Ok((connection, ServerLists { tools, skills, note }))
     }
 
     /// Begins as the last time, else by what the server says it speaks, else as most servers do.
@@ -303,15 +323,16 @@ impl McpServer {
         Ok((connection, tools))
     }
 
-    /// Remembers the era and the list. A tool that is known stays as it was allowed.
-    fn remember(&self, connection: &McpConnection, tools: &[Value]) {
+    /// Remembers the era and the lists; without `skills`, those that were known. A tool that is known stays as it was allowed.
+    fn remember(&self, connection: &McpConnection, tools: &[Value], skills: Option<&[ServedSkill]>) {
         let mut known = self.known();
         let of_known = |raw: &Value| {
             let tools = known.iter().flat_map(|known| &known.tools);
             tools.into_iter().find(|other| other["name"] == raw["name"]).cloned()
         };
         let tools = tools.iter().map(|raw| of_known(raw).unwrap_or_else(|| raw.clone())).collect();
-        let now = KnownServer { era: connection.era(), tools };
+        let before = || known.as_ref().map(|known| known.skills.clone()).unwrap_or_default();
+        let now = KnownServer { era: connection.era(), tools, skills: skills.map_or_else(before, <[_]>::to_vec) };
         if known.as_ref() != Some(&now) {
             now.write(&KnownServer::path(&self.around.cache, &self.config));
             *known = Some(now);
@@ -320,46 +341,9 @@ impl McpServer {
 
     /// Starts its program.
     fn start(&self) -> Result<ServerStreams, String> {
-        let cannot = |why: String| format!("cannot be started: {why}");
-        let mut env = self.around.env.variables().to_vec();
-        let own = self.config.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
-        env.retain(|(name, _)| !self.config.env.contains_key(name));
-        env.extend(own);
-        let walls = match &self.sandbox {
-            Some(sandbox) => {
-                let walls = sandbox.walls(SandboxProfile::Write).map_err(|error| cannot(error.to_string()))?;
-                env.retain(|(name, _)| name != "TMPDIR");
-                let temp = walls.temp_dir().map_err(|error| cannot(error.to_string()))?;
-                env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
-                Some(walls)
-            }
-            None => {
-                keep_programs_outside(&mut env, &self.around.dir);
-                None
-            }
-        };
-        let launch =
-            ServerLaunch { line: &self.config.command, dir: &self.around.dir, env: &env, walls: walls.as_ref() };
-        let (process, mut streams) = launch.start().map_err(|error| {
-            let program = self.config.command.first().map_or("", String::as_str);
-            cannot(match error.kind() {
-                ErrorKind::NotFound => format!("there is no program `{program}`"),
-                _ => format!("{program}: {error}"),
-            })
-        })?;
+        let (process, streams) =
+            start_program(&self.config, self.sandbox.as_ref(), &self.around, Arc::clone(&self.errors))?;
         *self.process.lock().expect("no holder of the process panics") = Some(process);
-        let kept = Arc::clone(&self.errors);
-        let nothing = Box::pin(tokio::io::empty());
-        let mut errors = std::mem::replace(&mut streams.errors, nothing);
-        tokio::spawn(async move {
-            let mut buffer = [0; 1024];
-            while let Ok(read @ 1..) = errors.read(&mut buffer).await {
-                let mut kept = kept.lock().expect("no holder of the text panics");
-                kept.push_str(&String::from_utf8_lossy(&buffer[..read]));
-                let cut = kept.len() - text::take_tail(&kept, KEPT_ERRORS).len();
-                kept.drain(..cut);
-            }
-        });
         Ok(streams)
     }
 
@@ -392,7 +376,7 @@ async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>
         let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
         let listed = connection.list_tools(MOST_TOOLS).await;
         if let Ok(tools) = listed.and_then(|listed| choose_tools(&server.config.tools, listed)) {
-            server.remember(&connection, &tools);
+            server.remember(&connection, &tools, None);
             server.live().tools = Some(tools);
         }
         tokio::time::sleep(FIRST_WAIT).await;

@@ -44,7 +44,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("ring", &["src/model/clouds/"]),
     (
         "rmcp",
-        &["src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/rounds.rs", "src/tools/mcp/serve/"],
+        &[
+            "src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/rounds.rs",
+            "src/tools/mcp/serve/", "src/tools/mcp/skill_wire.rs",
+        ],
     ),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
     // workers

@@ -1,0 +1,106 @@
+//! What a server is asked about its skills (SEP-2640). One whose files have no fixed digests is not taken, as nothing could be
+//! held against them.
+
+use std::collections::BTreeSet;
+
+use rmcp::model::{
+    GetSkillRequestParams, PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, Skill,
+    SkillResource, SkillResources,
+};
+
+use crate::base::digest::percent_decode;
+use crate::base::image::decode_base64;
+use crate::base::text;
+use crate::skills::{ServedFile, ServedSkill, SkillManifest};
+
+use super::client::{McpConnection, word_refusal};
+
+/// The most files of a skill.
+const MOST_FILES: usize = 2000;
+/// The longest head of a skill, in bytes of JSON.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+impl McpConnection {
+    /// The skills of the server; none if it does not say that it has some.
+    ///
+    /// # Errors
+    /// The end of a sentence about the server.
+    pub async fn list_skills(&self, most: usize) -> Result<Vec<ServedSkill>, String> {
+        if !self.service.peer_info().is_some_and(|info| info.capabilities.supports_skills()) {
+            return Ok(Vec::new());
+        }
+        let (mut skills, mut seen, mut cursor) = (Vec::new(), BTreeSet::new(), None);
+        loop {
+            let request = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.list_skills(Some(request)).await;
+            let page = page.map_err(|error| format!("does not list its skills: {}", word_refusal(&error)))?;
+            skills.extend(
+                page.skills
+                    .iter()
+                    .filter(|skill| is_usable(skill))
+                    .filter_map(|skill| Some(ServedSkill { uri: skill.uri.clone(), head: write_head(skill)? })),
+            );
+            if skills.len() > most {
+                return Err(format!("has more than {most} skills"));
+            }
+            cursor = page.next_cursor;
+            match &cursor {
+                None => return Ok(skills),
+                Some(next) if !seen.insert(next.clone()) => return Err("lists its skills in a circle".to_owned()),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// What the server says of one skill.
+    ///
+    /// # Errors
+    /// It has none at this address, or one that breaks the rules.
+    pub async fn get_skill(&self, uri: &str) -> Result<SkillManifest, String> {
+        let asked = self.service.get_skill(GetSkillRequestParams::new(uri)).await;
+        let skill = asked.map_err(|error| word_refusal(&error))?.skill;
+        skill.validate().map_err(|error| text::one_line(&error.to_string(), 300))?;
+        let (SkillResources::Files(files), true) = (&skill.resources, skill.uri == uri) else {
+            return Err("its files have no digests, or it is another skill".to_owned());
+        };
+        if files.len() > MOST_FILES {
+            return Err(format!("has more than {MOST_FILES} files"));
+        }
+        let root = uri.strip_suffix("SKILL.md").unwrap_or(uri);
+        let head = write_head(&skill).ok_or_else(|| format!("its head has more than {LONGEST_HEAD} bytes"))?;
+        Ok(SkillManifest { head, files: files.iter().filter_map(|file| convert_file(root, file)).collect() })
+    }
+
+    /// The bytes of a resource.
+    ///
+    /// # Errors
+    /// The server has none at this address.
+    pub async fn fetch_resource(&self, uri: &str) -> Result<Vec<u8>, String> {
+        let read = self.service.read_resource(ReadResourceRequestParams::new(uri)).await;
+        let first = read.map_err(|error| word_refusal(&error))?.contents.into_iter().next();
+        match first {
+            Some(ResourceContents::TextResourceContents { text, .. }) => Ok(text.into_bytes()),
+            Some(ResourceContents::BlobResourceContents { blob, .. }) => {
+                decode_base64(&blob).ok_or_else(|| "a file that is not valid base64".to_owned())
+            }
+            _ => Err("there is nothing at the address of the file".to_owned()),
+        }
+    }
+}
+
+fn is_usable(skill: &Skill) -> bool {
+    matches!(skill.resources, SkillResources::Files(_)) && skill.validate().is_ok()
+}
+
+fn write_head(skill: &Skill) -> Option<String> {
+    serde_json::to_string(&skill.frontmatter).ok().filter(|head| head.len() <= LONGEST_HEAD)
+}
+
+/// A file by its path below the skill; `None` for a path that no file of a folder could have.
+fn convert_file(root: &str, file: &SkillResource) -> Option<ServedFile> {
+    let path = percent_decode(file.uri.strip_prefix(root)?)?;
+    let is_plain =
+        !path.chars().any(char::is_control) && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    let digest = file.digest.strip_prefix("sha256:")?.to_owned();
+    is_plain.then(|| ServedFile { path, uri: file.uri.clone(), digest, size: file.size })
+}
