@@ -21,6 +21,20 @@ pub trait Approver: Send + Sync {
 
     /// Asks the person a question of the model; `None` if nobody answers.
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+
+    /// The files that the person has open where they work; `None` where that is not known.
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        None
+    }
+}
+
+/// The files in a person's editor, with changes that are not saved.
+pub trait OpenFiles: Send + Sync {
+    /// The text of a file as the editor has it; `None` if it does not say.
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>>;
+
+    /// Has the editor save a file with this text; false if it did not.
+    fn save<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, bool>;
 }
 
 /// A permission question to a person.

@@ -34,7 +34,7 @@ pub mod sandbox;
 pub mod process;
 pub mod policy;
 
-pub use approver::{Approval, Approver, Nobody, Question};
+pub use approver::{Approval, Approver, Nobody, OpenFiles, Question};
 pub use enclosure::{Enclosure, Hold, WallOpening};
 pub use plan_review::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;

@@ -12,10 +12,11 @@ use crate::config::{FileAccess, SkillDir, SkillScope};
 
 use super::allowed::Allowed;
 use super::body::SkillBody;
-use super::discover::{self, FILE};
+use super::discover;
 use super::error::{SkillError, SkillErrorKind};
-use super::folder::{FilePage, FileWindow, Folder, LARGEST};
+use super::folder::{FilePage, FileWindow, Folder};
 use super::header::{DESCRIPTION_CHARS, NAME_CHARS, SkillHeader};
+use super::inside::{FILE, LARGEST};
 use super::note::{self, SkillNote};
 use super::rendering::{self, RunVariables, SkillVariables};
 use super::served::{self, ServedFolder, ServedSkill, SkillServer};

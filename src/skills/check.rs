@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::base::frontmatter;
 use crate::config::{SkillDir, SkillScope};
 
-use super::discover::{self, FILE, FILE_IN_LOWERCASE};
-use super::folder::LARGEST;
+use super::discover::{self, FILE_IN_LOWERCASE};
 use super::header;
+use super::inside::{FILE, LARGEST};
 use super::note::SkillNote;
 use super::rendering;
 use super::standard;

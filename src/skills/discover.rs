@@ -16,10 +16,9 @@ use crate::files::ignored::IgnoreFiles;
 
 use super::catalogue::{Skill, SkillPlace};
 use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};
+use super::inside::FILE;
 use super::note::SkillNote;
 
-/// The file that makes a folder a skill.
-pub(super) const FILE: &str = "SKILL.md";
 /// A common misspelling of the file's name.
 pub(super) const FILE_IN_LOWERCASE: &str = "skill.md";
 /// The maximum depth of a skill below the directory.

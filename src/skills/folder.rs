@@ -3,7 +3,7 @@
 //! A path is checked twice: as it is written, so that nothing is revealed about files outside, and where it really
 //! leads, so that no link escapes.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use crate::base::builtin::Dir;
 use crate::base::text;
@@ -11,6 +11,7 @@ use crate::config::FileAccess;
 use crate::files::disk::{self, DirEntryKind};
 
 use super::error::{SkillError, SkillErrorKind};
+use super::inside::{LARGEST, refuse_outside, resolve_inside, write_slashes};
 use super::served::ServedFolder;
 
 /// The most files that a listing names.
@@ -18,8 +19,6 @@ const LISTED: usize = 50;
 /// The maximum depth, and number of files, of the search for the listing.
 const DEPTH: usize = 5;
 const MOST_FILES: usize = 2000;
-/// The largest file that is read; a larger one is described.
-pub(super) const LARGEST: u64 = 16 * 1024 * 1024;
 /// The number of bytes that are examined to distinguish text from binary data.
 const SNIFFED: usize = 8 * 1024;
 
@@ -213,31 +212,6 @@ fn walk_builtin(dir: &Dir<'_>, root: &Path, files: &mut Vec<String>) {
     for dir in dir.dirs() {
         walk_builtin(dir, root, files);
     }
-}
-
-/// `path` relative to `root`, judged by its spelling alone.
-pub(super) fn resolve_inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
-    let written = Path::new(path);
-    let written = written.strip_prefix(root).unwrap_or(written);
-    let mut relative = PathBuf::new();
-    for part in written.components() {
-        match part {
-            Component::Normal(part) => relative.push(part),
-            Component::CurDir => {}
-            Component::ParentDir if relative.pop() => {}
-            _ => return Err(refuse_outside(path)),
-        }
-    }
-    Ok(relative)
-}
-
-fn refuse_outside(path: &str) -> SkillError {
-    let message = format!("`{path}` lies outside the skill's folder; give a path relative to that folder");
-    SkillError::new(SkillErrorKind::Outside, message)
-}
-
-pub(super) fn write_slashes(path: &Path) -> String {
-    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// The bytes as text, unless they are binary.

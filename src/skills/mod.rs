@@ -18,6 +18,7 @@ mod body;
 mod rendering;
 mod folder;
 mod served;
+mod inside;
 mod unpack;
 mod listing;
 mod check;

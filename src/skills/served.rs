@@ -15,10 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::base::digest::hash_sha256;
 use crate::base::{frontmatter, text};
 
-use super::discover::FILE;
 use super::error::{SkillError, SkillErrorKind};
-use super::folder::{self, LARGEST};
 use super::header::{self, SkillHeader};
+use super::inside::{FILE, LARGEST, resolve_inside, write_slashes};
 
 /// The most bytes that are kept of one skill.
 const MOST_KEPT: usize = 64 * 1024 * 1024;
@@ -105,8 +104,8 @@ impl ServedFolder {
     /// # Errors
     /// The server does not give it, or not as it said.
     pub async fn fetch(&self, path: &str) -> Result<(), SkillError> {
-        let Ok(relative) = folder::resolve_inside(Path::new(""), path) else { return Ok(()) };
-        let path = folder::write_slashes(&relative);
+        let Ok(relative) = resolve_inside(Path::new(""), path) else { return Ok(()) };
+        let path = write_slashes(&relative);
         if self.kept().contents.contains_key(&path) {
             return Ok(());
         }

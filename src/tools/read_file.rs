@@ -88,7 +88,7 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     let path = arguments.path.as_str();
     let mut found = files::find_file(reach, path)?;
     let shown_path = reach.workspace().display(&found.path);
-    let size = found.opened.facts.len;
+    let size = found.len();
     let failed = |error| files::word_failure(path, &error);
 
     let mut whole;

@@ -202,7 +202,7 @@ impl Server {
 
     fn skill(&self) -> Value {
         let file = |name: &str, text: &str| {
-            let digest = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let digest = Sha256::digest(text).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
             json!({ "uri": format!("{SKILL}{name}"), "digest": format!("sha256:{digest}"), "size": text.len() })
         };
         let description =

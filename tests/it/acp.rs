@@ -1,136 +1,13 @@
 //! `agent acp`: what an editor sees of a conversation, what it is asked, and what happens when it misbehaves or goes.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::editor::{Editor, say};
 use crate::reply::{Act, Gate, Reply};
-use crate::run::{Place, Run};
+use crate::run::Place;
 use crate::server::Server;
-
-/// An editor with its agent.
-pub struct Editor {
-    agent: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    pub place: Arc<Place>,
-    /// Every update so far.
-    updates: Vec<Value>,
-    /// Every question so far.
-    pub questions: Vec<Value>,
-    /// The option that answers them; `None` leaves them open.
-    pub answer: Option<&'static str>,
-    number: u64,
-}
-
-impl Editor {
-    pub fn start(place: &Arc<Place>, server: Option<&Server>, args: &[&str]) -> Self {
-        let run = Run::at(place).arg("acp").args(args.iter().copied());
-        let run = match server {
-            Some(server) => run.server(server),
-            None => run,
-        };
-        Self::of(&run)
-    }
-
-    pub fn of(run: &Run) -> Self {
-        let mut command = run.command();
-        let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let (input, output) = (agent.stdin.take().expect("piped"), agent.stdout.take().expect("piped"));
-        let (updates, questions) = (Vec::new(), Vec::new());
-        let output = BufReader::new(output);
-        let place = run.place();
-        Self { agent, input, output, place, updates, questions, answer: Some("yes"), number: 0 }
-    }
-
-    fn write(&mut self, line: &str) {
-        writeln!(self.input, "{line}").expect("the agent reads");
-    }
-
-    fn notify(&mut self, method: &str, params: &Value) {
-        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
-    }
-
-    fn send(&mut self, method: &str, params: &Value) -> u64 {
-        self.number += 1;
-        let number = self.number;
-        self.write(&json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string());
-        number
-    }
-
-    /// Reads one message; keeps updates, and answers questions.
-    fn read(&mut self) -> Value {
-        let mut line = String::new();
-        assert!(self.output.read_line(&mut line).expect("it is text") > 0, "the agent is gone");
-        let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"));
-        assert_eq!(message["jsonrpc"], "2.0", "{line}");
-        match message["method"].as_str() {
-            Some("session/update") => self.updates.push(message["params"]["update"].clone()),
-            Some("session/request_permission") => {
-                self.questions.push(message["params"].clone());
-                if let Some(option) = self.answer {
-                    let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
-                    self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": outcome }).to_string());
-                }
-            }
-            Some("elicitation/create") => {
-                self.questions.push(message["params"].clone());
-                let content = json!({ "action": "accept", "content": { "words": "the blue one" } });
-                self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": content }).to_string());
-            }
-            _ => {}
-        }
-        message
-    }
-
-    fn wait(&mut self, number: u64) -> Value {
-        loop {
-            let message = self.read();
-            if message["id"] == number && message["method"].is_null() {
-                return message;
-            }
-        }
-    }
-
-    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let number = self.send(method, params);
-        self.wait(number)
-    }
-
-    /// A new session in the workspace.
-    pub fn begin(&mut self) -> String {
-        let params = json!({ "cwd": self.place.workspace(), "mcpServers": [] });
-        let begun = self.ask("session/new", &params);
-        begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned()
-    }
-
-    pub fn prompt(&mut self, session: &str, text: &str) -> Value {
-        self.ask("session/prompt", &say(session, text))
-    }
-
-    fn texts(&self, kind: &str) -> String {
-        let of_kind = self.updates.iter().filter(|update| update["sessionUpdate"] == kind);
-        of_kind.filter_map(|update| update["content"]["text"].as_str()).collect()
-    }
-
-    fn updates_of(&self, kind: &str) -> Vec<&Value> {
-        self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
-    }
-
-    /// Closes the editor's end; the exit code of the agent.
-    fn close(self) -> Option<i32> {
-        let Self { mut agent, input, .. } = self;
-        drop(input);
-        agent.wait().expect("it ends").code()
-    }
-}
-
-fn say(session: &str, text: &str) -> Value {
-    json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
-}
 
 fn write_file(path: &str) -> Reply {
     Reply::call("write_file", &json!({ "path": path, "content": "new\n" }))

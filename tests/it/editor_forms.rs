@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::acp::Editor;
+use crate::editor::Editor;
 use crate::reply::Reply;
 use crate::run::{Place, Run};
 use crate::server::Server;

@@ -82,7 +82,7 @@ fn check_model_names(config: &Config) -> Vec<Mistake> {
         let mut wrong = |key: &str, why: &str| {
             mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
         };
-        if let Err(why) = super::open_skills(config, agent, RunVariables::default(), None) {
+        if let Err(why) = super::skills::open_skills(config, agent, RunVariables::default(), None) {
             wrong("skills", &why);
         }
         if let Err(why) = toolbox::check_selection(config, agent) {

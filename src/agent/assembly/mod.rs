@@ -23,6 +23,7 @@ mod paced;
 mod retention;
 mod review;
 mod servers;
+mod skills;
 mod sessions;
 mod task;
 mod toolbox;
@@ -47,8 +48,8 @@ use crate::prompt::{AnswerWays, Registry, Released};
 use crate::safety::Approver;
 use crate::safety::net::Net;
 use crate::safety::policy::{self, PolicyRules};
-use crate::skills::{RunVariables, SkillCatalogue};
-use crate::tools::{self, Environment, Jobs, Kit, McpServers, SelectableName};
+use crate::skills::SkillCatalogue;
+use crate::tools::{self, Environment, Jobs, Kit};
 
 pub use boundary::{Bounds, FREEDOM, create_walls, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
@@ -141,7 +142,6 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         Some(shared) => Arc::clone(&shared.around),
         None => Arc::new(ground.gather_surroundings()?),
     };
-    let net = &services.net;
     let model = connect_model(config, settings, options, &services)?;
     let limits = choose_limits(settings, model.as_ref())?;
     let registry = Registry::new(&config.prompt_dirs);
@@ -150,13 +150,13 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let variables = facts::gather_surroundings(config, workspace, &options.vars);
     let servers = match shared {
         Some(shared) => shared.servers.clone(),
-        None => servers::gather_servers(config, settings, workspace, net, options.servers.as_ref()),
+        None => servers::gather_servers(config, settings, workspace, &services.net, options.servers.as_ref()),
     };
     let serving = servers.as_ref().filter(|_| model.info().calls_tools);
-    let catalogue = open_skills(config, settings, variables.clone(), serving).map_err(|why| {
+    let skills = skills::open_skills(config, settings, variables.clone(), serving);
+    let catalogue = skills.map(Arc::new).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
-    let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let has_walls = sandbox.is_some();
     let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref(), &redactor);
@@ -165,7 +165,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
             child_env: choose_environment(config, settings, workspace),
             jobs: Arc::clone(&jobs),
             sandbox: sandbox.clone(),
-            net: Arc::clone(net),
+            net: Arc::clone(&services.net),
             vision: model.info().sees,
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(approver).filter(|approver| approver.present()).cloned(),
@@ -370,35 +370,4 @@ fn choose_limits(agent: &AgentConfig, model: &dyn ChatModel) -> Result<Limits, S
         )));
     }
     Ok(limits)
-}
-
-fn open_skills(
-    config: &Config,
-    agent: &AgentConfig,
-    around: RunVariables,
-    servers: Option<&Arc<McpServers>>,
-) -> Result<SkillCatalogue, String> {
-    let mut catalogue = SkillCatalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
-    for (server, listed) in servers.map(McpServers::skills).unwrap_or_default() {
-        catalogue.add_served(&server, &listed, |name| tools::name_tool(server.name(), name));
-    }
-    let present = catalogue.iter().map(|skill| SelectableName { name: &skill.name, default: true });
-    let choices: Vec<SelectableName<'_>> = present.chain(servers::find_awaited(config, &agent.skills)).collect();
-    let taken = select_narrowed(&agent.skills, &agent.narrowed.skills, &choices)?;
-    catalogue.retain(|name| taken.iter().any(|taken| taken == name));
-    Ok(catalogue)
-}
-
-/// The names that a list selects, and each of `further` lists of a project or a caller as well.
-fn select_narrowed(
-    list: &[String],
-    further: &[Vec<String>],
-    choices: &[SelectableName<'_>],
-) -> Result<Vec<String>, String> {
-    let mut taken = tools::select_names(list, choices)?;
-    for list in further {
-        let narrower = tools::select_names(list, choices)?;
-        taken.retain(|name| narrower.contains(name));
-    }
-    Ok(taken.into_iter().map(str::to_owned).collect())
 }

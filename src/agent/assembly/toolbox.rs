@@ -13,10 +13,11 @@ use crate::tools::{
     SelectableName, TASK, Tool,
 };
 
+use super::SetupError;
 use super::ground::AgentInputs;
 use super::servers::find_awaited;
+use super::skills::select_narrowed;
 use super::task::{self, Task};
-use super::{SetupError, select_narrowed};
 
 /// Assembles the tools of an agent.
 pub(super) fn assemble_toolbox(

@@ -91,6 +91,11 @@ impl<'a> PreparedCall<'a> {
     /// Runs the call without asking again.
     pub(super) async fn run(self, services: &CallServices<'_>) -> CallOutcome<'a> {
         services.announce(&self);
+        if let Ok(plan) = &self.plan
+            && let Err(why) = plan.save_unsaved(services.agent, &self.arguments).await
+        {
+            return self.end_without_run(CallEnd::Failed(CallFailure::Tool(ToolErrorKind::Permanent)), &why);
+        }
         let enclosure = self.plan.as_ref().map_or(Enclosure::Read, |plan| plan.enclosure);
         let start = self.start;
         Box::pin(self.run_tool(start, enclosure, services)).await
@@ -248,7 +253,7 @@ impl<'a> PreparedCall<'a> {
         let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
         let trusted = tool.is_trusted();
-        let remarks = self.list_hook_texts();
+        let remarks = self.list_hook_texts().into_iter().chain(plan.describe_unsaved(agent)).collect();
         CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
 }

@@ -18,6 +18,7 @@ mod settle;
 mod given;
 mod hooked;
 mod hooks;
+mod unsaved;
 mod by_hand;
 
 pub use by_hand::{CalledByHand, call_by_hand};

@@ -56,6 +56,7 @@ impl<'t> Turn<'t> {
         if is_allowed && self.loses_changes().await {
             prepared.judge_again(self.agent, TrustState { loses_changes: true, ..self.trust() });
         }
+        prepared.look_at_editor(self.agent).await;
         let Ok(plan) = &prepared.plan else { return Ok(None) };
         let run = RunAsked { enclosure: plan.enclosure, may_edit: true };
         let decision = match self.decide(prepared, &plan.verdict, run).await? {

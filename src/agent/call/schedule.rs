@@ -138,6 +138,10 @@ impl<'c, Tag: Send + 'c, Reply: Send + 'c> CallScheduler<'c, Tag, Reply> {
         let (number, services) = (self.count(), Arc::clone(&self.services));
         (self.lane, self.calls) = (prepared.lane(), self.calls + 1);
         let run = async move {
+            let mut prepared = prepared;
+            if prepared.lane() != CallLane::Alone {
+                prepared.look_at_editor(services.agent).await;
+            }
             let _pause = prepared.waits_for_person().then(|| services.clock.pause());
             let outcome = prepared.run(&services).await;
             EndedWork { number, tag, outcome: WorkOutcome::Call(Box::new(outcome)) }

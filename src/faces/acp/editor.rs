@@ -1,6 +1,8 @@
 //! The person behind an editor: asked for permission through it.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -8,15 +10,39 @@ use serde_json::{Value, json};
 
 use super::rpc::RpcPeer;
 use super::updates::{AskedCall, describe_call, name_kind};
-use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
+use crate::safety::{Approval, Approver, OpenFiles, PlanReview, PlanSheet, Question};
+
+/// The longest wait for an answer about a file.
+const FILE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks the person at an editor.
 pub struct EditorPerson {
     pub peer: Arc<RpcPeer>,
     pub session: Arc<OnceLock<String>>,
     pub asked: AskedCall,
-    /// The editor shows forms.
+    pub offers: EditorOffers,
+}
+
+/// What an editor said that it can do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EditorOffers {
     pub shows_forms: bool,
+    /// It gives the text of its files.
+    pub reads_files: bool,
+    /// It saves files.
+    pub saves_files: bool,
+}
+
+impl EditorOffers {
+    /// Reads the parameters of `initialize`.
+    pub fn read(params: &Value) -> Self {
+        let offered = &params["clientCapabilities"];
+        Self {
+            shows_forms: offered["elicitation"]["form"].is_object(),
+            reads_files: offered["fs"]["readTextFile"] == true,
+            saves_files: offered["fs"]["writeTextFile"] == true,
+        }
+    }
 }
 
 impl EditorPerson {
@@ -50,6 +76,36 @@ impl EditorPerson {
     }
 }
 
+impl EditorPerson {
+    /// Asks for something about a file, and waits a moment for the answer.
+    async fn ask_about_file(&self, method: &str, path: &Path, mut params: Value) -> Option<Value> {
+        params["sessionId"] = json!(self.session.get()?);
+        params["path"] = json!(path.to_str()?);
+        tokio::time::timeout(FILE_PATIENCE, self.peer.request(method, &params)).await.ok()?.ok()
+    }
+}
+
+impl OpenFiles for EditorPerson {
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let mut answer = self.ask_about_file("fs/read_text_file", path, json!({})).await?;
+            match answer["content"].take() {
+                Value::String(text) => Some(text),
+                _ => None,
+            }
+        }
+        .boxed()
+    }
+
+    fn save<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, bool> {
+        async move {
+            let params = json!({ "content": text });
+            self.offers.saves_files && self.ask_about_file("fs/write_text_file", path, params).await.is_some()
+        }
+        .boxed()
+    }
+}
+
 fn option(id: &str, kind: &str, name: &str) -> Value {
     json!({ "optionId": id, "kind": kind, "name": name })
 }
@@ -57,6 +113,10 @@ fn option(id: &str, kind: &str, name: &str) -> Value {
 impl Approver for EditorPerson {
     fn present(&self) -> bool {
         true
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.offers.reads_files.then_some(self)
     }
 
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
@@ -110,7 +170,7 @@ impl Approver for EditorPerson {
 
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
-            if self.shows_forms {
+            if self.offers.shows_forms {
                 return self.ask_words(question, choices).await;
             }
             // An editor without forms asks for choices alone; a free answer is the next message.

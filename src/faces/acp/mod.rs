@@ -12,7 +12,6 @@ mod session;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
@@ -24,6 +23,7 @@ use crate::agent::assembly::{self, SessionChoice};
 use crate::conversation::session::Store;
 use crate::faces::serving::ServingSetup;
 
+use editor::EditorOffers;
 use rpc::{RpcError, RpcPeer};
 use session::{AcpSession, MODEL_ADVICE, OpenSessions};
 use updates::send_update;
@@ -37,8 +37,7 @@ const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 struct AcpServer {
     setup: Mutex<Arc<ServingSetup>>,
     peer: Arc<RpcPeer>,
-    /// The editor shows forms.
-    shows_forms: AtomicBool,
+    offers: Mutex<EditorOffers>,
     sessions: OpenSessions,
     /// The sessions of the messages that are being answered, by the ids of their requests.
     prompts: Mutex<BTreeMap<String, String>>,
@@ -70,7 +69,7 @@ pub fn serve_editor(setup: ServingSetup, runtime: &Runtime) -> io::Result<()> {
     let server = Arc::new(AcpServer {
         setup: Mutex::new(Arc::new(setup)),
         peer,
-        shows_forms: AtomicBool::new(false),
+        offers: Mutex::default(),
         sessions: OpenSessions::default(),
         prompts: Mutex::default(),
     });
@@ -165,8 +164,7 @@ impl AcpServer {
     async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
         match method {
             "initialize" => {
-                let forms = &params["clientCapabilities"]["elicitation"]["form"];
-                self.shows_forms.store(forms.is_object(), Ordering::Relaxed);
+                *self.offers.lock().expect("no holder of the offers panics") = EditorOffers::read(params);
                 Ok(describe_agent())
             }
             "logout" => {
@@ -231,7 +229,8 @@ impl AcpServer {
     }
 
     fn open(&self, params: &Value, choice: &SessionChoice) -> Result<(String, AcpSession), RpcError> {
-        AcpSession::open(&self.setup(), &self.peer, self.shows_forms.load(Ordering::Relaxed), params, choice)
+        let offers = *self.offers.lock().expect("no holder of the offers panics");
+        AcpSession::open(&self.setup(), &self.peer, offers, params, choice)
     }
 
     fn find(&self, params: &Value) -> Result<Arc<AcpSession>, RpcError> {

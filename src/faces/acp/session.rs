@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::content::{read_prompt, replay_items};
-use super::editor::EditorPerson;
+use super::editor::{EditorOffers, EditorPerson};
 use super::rpc::{RpcError, RpcPeer};
 use super::updates::{AskedCall, UpdateSink, chunk, send_update};
 use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
@@ -68,7 +68,7 @@ impl AcpSession {
     pub fn open(
         setup: &ServingSetup,
         peer: &Arc<RpcPeer>,
-        shows_forms: bool,
+        offers: EditorOffers,
         params: &Value,
         choice: &SessionChoice,
     ) -> Result<(String, Self), RpcError> {
@@ -80,7 +80,7 @@ impl AcpSession {
         setup.check_model(&config, MODEL_ADVICE)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
         let (peer_of_person, session) = (Arc::clone(peer), Arc::clone(&id));
-        let person = EditorPerson { peer: peer_of_person, session, asked: Arc::clone(&asked), shows_forms };
+        let person = EditorPerson { peer: peer_of_person, session, asked: Arc::clone(&asked), offers };
         let approver: Arc<dyn Approver> = Arc::new(person);
         let options = RunOptions { chat: true, ..setup.options.clone() };
         let mut services = assembly::assemble_services(&config, &workspace, &options, Arc::clone(&approver))

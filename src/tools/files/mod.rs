@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::base::{output::ToolError, text};
 use crate::files::disk::{self, Dir, DirEntryKind, FileFacts, Opened};
@@ -32,6 +33,15 @@ pub struct FoundFile {
     /// Absolute, links followed.
     pub path: PathBuf,
     pub opened: Opened,
+    /// Its text in the person's editor, if that is not saved.
+    unsaved: Option<Arc<String>>,
+}
+
+impl FoundFile {
+    /// The number of its bytes.
+    pub fn len(&self) -> u64 {
+        self.unsaved.as_ref().map_or(self.opened.facts.len, |text| text.len() as u64)
+    }
 }
 
 /// The file or directory that `path` leads to.
@@ -58,7 +68,8 @@ pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
     }
     refuse_special(path, facts.kind)?;
     let opened = disk::open_file(&resolved).map_err(|error| word_failure(path, &error))?;
-    Ok(FoundFile { path: resolved, opened })
+    let unsaved = reach.unsaved(&resolved).cloned();
+    Ok(FoundFile { path: resolved, opened, unsaved })
 }
 
 /// The file that `path` leads to; `None` if there is none yet.
@@ -130,6 +141,9 @@ pub fn word_failure(path: &str, error: &io::Error) -> ToolError {
 /// # Errors
 /// The file cannot be read.
 pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolError> {
+    if let Some(text) = &found.unsaved {
+        return Ok(text.as_bytes().to_vec());
+    }
     found.opened.read(WHOLE_BYTES).map_err(|error| word_failure(path, &error))
 }
 
@@ -138,8 +152,8 @@ pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolErro
 /// # Errors
 /// The file is too large, or cannot be read.
 pub fn read_for_change(path: &str, found: &mut FoundFile, refusal: &str) -> Result<Vec<u8>, ToolError> {
-    if found.opened.facts.len > WHOLE_BYTES {
-        let size = format_size(found.opened.facts.len);
+    if found.len() > WHOLE_BYTES {
+        let size = format_size(found.len());
         return Err(ToolError::permanent(format!("{path} has {size}: files that large are not {refusal}")));
     }
     read_whole(path, found)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 
-use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
+use crate::safety::{Approval, Approver, OpenFiles, PlanReview, PlanSheet, Question};
 use crate::tools::Superior;
 
 /// The approver of a helper, which asks the person of its caller.
@@ -38,6 +38,10 @@ impl Drop for CallerPause<'_> {
 impl Approver for ThroughCaller {
     fn present(&self) -> bool {
         self.person.present()
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.person.open_files()
     }
 
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
