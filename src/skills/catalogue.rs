@@ -258,7 +258,7 @@ impl SkillCatalogue {
         listed: &[ServedSkill],
         name: impl Fn(&str) -> String,
     ) {
-        for ServedSkill { uri, head } in listed {
+        for ServedSkill { uri, head, .. } in listed {
             let Some(mut header) = served::read_served_head(head) else { continue };
             let (Some(own), Some(description)) = (header.name.take(), header.description.take()) else { continue };
             let folder = ServedFolder::new(Arc::clone(server), uri.clone(), own.clone());

@@ -33,4 +33,4 @@ pub use error::{SkillError, SkillErrorKind};
 pub use folder::{FileContent, FilePage, FileWindow};
 pub use listing::fit_listing;
 pub use rendering::RunVariables;
-pub use served::{ServedFile, ServedFuture, ServedSkill, SkillManifest, SkillServer};
+pub use served::{ServedFile, ServedFuture, ServedSkill, SkillServer};

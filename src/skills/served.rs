@@ -11,9 +11,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::base::digest::hash_sha256;
-use crate::base::{frontmatter, text};
+use crate::base::{frontmatter, text, yaml};
 
 use super::error::{SkillError, SkillErrorKind};
 use super::header::{self, SkillHeader};
@@ -30,8 +31,8 @@ pub trait SkillServer: Send + Sync + fmt::Debug {
     /// For people.
     fn name(&self) -> &str;
 
-    /// What the server says now of the skill whose `SKILL.md` has this address.
-    fn describe_skill<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, SkillManifest>;
+    /// The skill whose `SKILL.md` has this address, as the server lists it now that it is up.
+    fn describe_skill<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, ServedSkill>;
 
     /// The bytes of a file.
     fn fetch_file<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, Vec<u8>>;
@@ -44,17 +45,11 @@ pub struct ServedSkill {
     pub uri: String,
     /// The fields of its head, as JSON.
     pub head: String,
-}
-
-/// All that a server says of one skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkillManifest {
-    pub head: String,
     pub files: Vec<ServedFile>,
 }
 
 /// One file of a skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedFile {
     /// Relative to the skill, with `/`.
     pub path: String,
@@ -77,7 +72,7 @@ pub(super) struct ServedFolder {
 #[derive(Debug, Default)]
 struct KeptFiles {
     /// Set once the server was asked.
-    manifest: Option<Arc<SkillManifest>>,
+    stated: Option<Arc<ServedSkill>>,
     contents: BTreeMap<String, Arc<Vec<u8>>>,
 }
 
@@ -113,8 +108,8 @@ impl ServedFolder {
             let message = format!("the server `{}`: {why}", self.server.name());
             SkillError::new(SkillErrorKind::Unreadable, message)
         };
-        let manifest = self.ask_manifest().await.map_err(refuse)?;
-        let Some(file) = manifest.files.iter().find(|file| file.path == path).filter(|file| file.size <= LARGEST)
+        let stated = self.ask_skill().await.map_err(refuse)?;
+        let Some(file) = stated.files.iter().find(|file| file.path == path).filter(|file| file.size <= LARGEST)
         else {
             return Ok(());
         };
@@ -124,7 +119,7 @@ impl ServedFolder {
         }
         let bytes = self.server.fetch_file(&file.uri).await.map_err(refuse)?;
         check_file(file, &bytes).map_err(refuse)?;
-        if path == FILE && read_head_of(&bytes) != read_served_head(&manifest.head) {
+        if path == FILE && !has_head(&bytes, &stated.head) {
             return Err(refuse(format!("the head of {path} differs from the one that was stated")));
         }
         self.kept().contents.insert(path, Arc::new(bytes));
@@ -132,29 +127,29 @@ impl ServedFolder {
     }
 
     /// What the server stated, the first time that it was asked.
-    async fn ask_manifest(&self) -> Result<Arc<SkillManifest>, String> {
-        if let Some(manifest) = self.kept().manifest.clone() {
-            return Ok(manifest);
+    async fn ask_skill(&self) -> Result<Arc<ServedSkill>, String> {
+        if let Some(stated) = self.kept().stated.clone() {
+            return Ok(stated);
         }
-        let manifest = Arc::new(self.server.describe_skill(&self.uri).await?);
-        let name = read_served_head(&manifest.head).and_then(|header| header.name);
+        let stated = Arc::new(self.server.describe_skill(&self.uri).await?);
+        let name = read_served_head(&stated.head).and_then(|header| header.name);
         if name.as_ref() != Some(&self.name) {
             return Err(format!("the skill is no longer `{}`", self.name));
         }
-        self.kept().manifest = Some(Arc::clone(&manifest));
-        Ok(manifest)
+        self.kept().stated = Some(Arc::clone(&stated));
+        Ok(stated)
     }
 
     /// The paths of its files, as far as they are known.
     pub fn paths(&self) -> Vec<String> {
         let kept = self.kept();
-        kept.manifest.iter().flat_map(|manifest| &manifest.files).map(|file| file.path.clone()).collect()
+        kept.stated.iter().flat_map(|stated| &stated.files).map(|file| file.path.clone()).collect()
     }
 
     /// The size of a file, and its bytes if they were fetched.
     pub fn content(&self, path: &str) -> Option<(u64, Option<Arc<Vec<u8>>>)> {
         let kept = self.kept();
-        let file = kept.manifest.as_ref()?.files.iter().find(|file| file.path == path)?;
+        let file = kept.stated.as_ref()?.files.iter().find(|file| file.path == path)?;
         Some((file.size, kept.contents.get(path).cloned()))
     }
 
@@ -176,8 +171,11 @@ fn check_file(file: &ServedFile, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-fn read_head_of(bytes: &[u8]) -> Option<SkillHeader> {
-    let source = std::str::from_utf8(bytes).ok()?;
-    let parts = frontmatter::split_head(source).ok()?;
-    read_served_head(parts.head?)
+/// True if a `SKILL.md` begins with this head, field by field.
+fn has_head(bytes: &[u8], head: &str) -> bool {
+    let fields = |head: &str| yaml::parse_document::<Value>(head).ok();
+    let source = std::str::from_utf8(bytes).ok();
+    let parts = source.and_then(|source| frontmatter::split_head(source).ok());
+    let own = parts.and_then(|parts| fields(parts.head?));
+    own.is_some() && own == fields(head)
 }

@@ -129,9 +129,6 @@ impl Server {
             "skills/list" => Ok(json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "skills": [self.skill()]
             })),
-            "skills/get" if message["params"]["uri"] == format!("{SKILL}SKILL.md") => Ok(json!({
-                "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "skill": self.skill()
-            })),
             "resources/read" => self.read(&message["params"]["uri"]),
             "prompts/list" => Ok(json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private",

@@ -19,6 +19,15 @@ auth/*)
     wait $! || cat login >&2
     ;;
 esac
+# The scenarios of skills: they are listed; those about what is fetched load one, and ask for one more file of it if that worked.
+case ${MCP_CONFORMANCE_SCENARIO:-} in
+sep-2640-client-no-prefetch) "$AGENT" skill list ;;
+sep-2640-client-*)
+    "$AGENT" mcp check s
+    "$AGENT" skill show s__pdf-processing && "$AGENT" tool call load_skill_reference \
+        '{"name": "s__pdf-processing", "path": "references/FORMS.md"}' || :
+    ;;
+esac
 tools=$("$AGENT" mcp tools s | cut -d ' ' -f 1)
 call() {
     "$AGENT" mcp call "s__$1" "$2" --approve all || :

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::skills::{ServedSkill, SkillManifest};
+use crate::skills::ServedSkill;
 
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
@@ -42,11 +42,6 @@ impl NoConnection {
 
     #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_skills(&self, _most: usize) -> Result<Vec<ServedSkill>, String> {
-        match self.0 {}
-    }
-
-    #[expect(clippy::unused_async, reason = "as the other one")]
-    pub async fn get_skill(&self, _uri: &str) -> Result<SkillManifest, String> {
         match self.0 {}
     }
 

@@ -4,14 +4,12 @@
 use std::collections::BTreeSet;
 
 use rmcp::model::{
-    GetSkillRequestParams, PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, Skill,
-    SkillResource, SkillResources,
+    PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, Skill, SkillResource, SkillResources,
 };
 
 use crate::base::digest::percent_decode;
 use crate::base::image::decode_base64;
-use crate::base::text;
-use crate::skills::{ServedFile, ServedSkill, SkillManifest};
+use crate::skills::{ServedFile, ServedSkill};
 
 use super::client::{McpConnection, word_refusal};
 
@@ -34,12 +32,7 @@ impl McpConnection {
             let request = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.service.list_skills(Some(request)).await;
             let page = page.map_err(|error| format!("does not list its skills: {}", word_refusal(&error)))?;
-            skills.extend(
-                page.skills
-                    .iter()
-                    .filter(|skill| is_usable(skill))
-                    .filter_map(|skill| Some(ServedSkill { uri: skill.uri.clone(), head: write_head(skill)? })),
-            );
+            skills.extend(page.skills.iter().filter_map(convert_skill));
             if skills.len() > most {
                 return Err(format!("has more than {most} skills"));
             }
@@ -50,25 +43,6 @@ impl McpConnection {
                 Some(_) => {}
             }
         }
-    }
-
-    /// What the server says of one skill.
-    ///
-    /// # Errors
-    /// It has none at this address, or one that breaks the rules.
-    pub async fn get_skill(&self, uri: &str) -> Result<SkillManifest, String> {
-        let asked = self.service.get_skill(GetSkillRequestParams::new(uri)).await;
-        let skill = asked.map_err(|error| word_refusal(&error))?.skill;
-        skill.validate().map_err(|error| text::one_line(&error.to_string(), 300))?;
-        let (SkillResources::Files(files), true) = (&skill.resources, skill.uri == uri) else {
-            return Err("its files have no digests, or it is another skill".to_owned());
-        };
-        if files.len() > MOST_FILES {
-            return Err(format!("has more than {MOST_FILES} files"));
-        }
-        let root = uri.strip_suffix("SKILL.md").unwrap_or(uri);
-        let head = write_head(&skill).ok_or_else(|| format!("its head has more than {LONGEST_HEAD} bytes"))?;
-        Ok(SkillManifest { head, files: files.iter().filter_map(|file| convert_file(root, file)).collect() })
     }
 
     /// The bytes of a resource.
@@ -88,12 +62,16 @@ impl McpConnection {
     }
 }
 
-fn is_usable(skill: &Skill) -> bool {
-    matches!(skill.resources, SkillResources::Files(_)) && skill.validate().is_ok()
-}
-
-fn write_head(skill: &Skill) -> Option<String> {
-    serde_json::to_string(&skill.frontmatter).ok().filter(|head| head.len() <= LONGEST_HEAD)
+/// A skill that can be held against what is fetched of it; `None` for another.
+fn convert_skill(skill: &Skill) -> Option<ServedSkill> {
+    let SkillResources::Files(files) = &skill.resources else { return None };
+    let head = serde_json::to_string(&skill.frontmatter).ok()?;
+    if skill.validate().is_err() || files.len() > MOST_FILES || head.len() > LONGEST_HEAD {
+        return None;
+    }
+    let root = skill.uri.strip_suffix("SKILL.md")?;
+    let files = files.iter().filter_map(|file| convert_file(root, file)).collect();
+    Some(ServedSkill { uri: skill.uri.clone(), head, files })
 }
 
 /// A file by its path below the skill; `None` for a path that no file of a folder could have.

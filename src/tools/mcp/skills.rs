@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::timeout;
 
-use crate::skills::{ServedFuture, ServedSkill, SkillManifest, SkillServer};
+use crate::skills::{ServedFuture, ServedSkill, SkillServer};
 
 use super::{McpConnection, McpServer, McpServers};
 
@@ -31,7 +31,10 @@ impl McpServers {
 
 impl ServerOfSkills {
     /// Asks the server on its own thread, within its time limit.
-    async fn ask<T, F>(&self, ask: impl FnOnce(Arc<McpConnection>) -> F + Send + 'static) -> Result<T, String>
+    async fn ask<T, F>(
+        &self,
+        ask: impl FnOnce(Arc<McpServer>, Arc<McpConnection>) -> F + Send + 'static,
+    ) -> Result<T, String>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, String>> + Send,
@@ -40,7 +43,10 @@ impl ServerOfSkills {
         let servers = self.servers.upgrade().ok_or_else(gone)?;
         let server = Arc::clone(servers.find(&self.name).ok_or_else(gone)?);
         let limit = server.timeout();
-        let asked = async move { ask(server.connect().await?).await };
+        let asked = async move {
+            let connection = server.connect().await?;
+            ask(server, connection).await
+        };
         let asked = servers.runtime().ok_or_else(gone)?.spawn(timeout(limit, asked));
         let late = |_| format!("no answer within {} s", limit.as_secs());
         asked.await.map_err(|_| gone())?.map_err(late)?
@@ -52,14 +58,17 @@ impl SkillServer for ServerOfSkills {
         &self.name
     }
 
-    fn describe_skill<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, SkillManifest> {
+    fn describe_skill<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, ServedSkill> {
         let uri = uri.to_owned();
-        Box::pin(self.ask(|connection| async move { connection.get_skill(&uri).await }))
+        Box::pin(self.ask(|server, _| async move {
+            let skill = server.skills().into_iter().find(|skill| skill.uri == uri);
+            skill.ok_or_else(|| "it has the skill no more".to_owned())
+        }))
     }
 
     fn fetch_file<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, Vec<u8>> {
         let uri = uri.to_owned();
-        Box::pin(self.ask(|connection| async move { connection.fetch_resource(&uri).await }))
+        Box::pin(self.ask(|_, connection| async move { connection.fetch_resource(&uri).await }))
     }
 }
 
