@@ -34,6 +34,9 @@ pub struct McpServerConfig {
     /// Headers of every request to `url`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Secret>,
+    /// How a login at `url` names this program, where it cannot register itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<McpOauth>,
     /// Names and globs of its tools; `!` excludes.
     #[serde(default = "every_tool")]
     pub tools: Vec<String>,
@@ -47,6 +50,24 @@ pub struct McpServerConfig {
     /// `false`, or the walls inside which the program runs.
     #[serde(default)]
     pub sandbox: McpSandbox,
+}
+
+/// The client that a login is made for: one that was registered beforehand, or a document about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpOauth {
+    /// The id that its authorization server gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The secret that came with the id, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Secret>,
+    /// The https address of a client id metadata document, for servers that take one; others register the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_metadata_url: Option<String>,
+    /// The port of this machine that the browser comes back to, where it was registered; any free one by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback_port: Option<u16>,
 }
 
 /// What calls of a server's tools need.
@@ -134,6 +155,17 @@ pub(super) fn check_servers(
         }
         if server.url.is_none() && !server.headers.is_empty() {
             tell("headers", "`headers` are for a server with `url`; `env` is for one with `command`");
+        }
+        if let Some(oauth) = &server.oauth {
+            if server.url.is_none() {
+                tell("oauth", "`oauth` is for a server with `url`");
+            }
+            if oauth.client_secret.is_some() && oauth.client_id.is_none() {
+                tell("oauth", "`oauth.client_secret` belongs to a `client_id`");
+            }
+            if oauth.client_metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
+                tell("oauth", "`oauth.client_metadata_url` is an https:// address");
+            }
         }
         if server.timeout.is_zero() {
             tell("timeout", "`timeout` must be more than nothing");

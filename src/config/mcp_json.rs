@@ -62,6 +62,7 @@ impl ConfigReading<'_> {
             match key.text.as_ref() {
                 "command" | "args" => {}
                 "env" | "url" | "headers" => entries.push((key.clone(), value.clone())),
+                "oauth" => entries.push((key.clone(), convert_login(value))),
                 "type" if !matches!(value.text(), Some("sse")) => {}
                 other => {
                     let place = self.sources.describe(key.place);
@@ -84,6 +85,7 @@ impl ConfigReading<'_> {
         match &mut node.tree {
             YamlTree::Map(entries) => entries.iter_mut().for_each(|(_, value)| self.expand_variables(value)),
             YamlTree::List(items) => items.iter_mut().for_each(|item| self.expand_variables(item)),
+            YamlTree::Scalar(scalar) if !scalar.text.contains("${") => {}
             YamlTree::Scalar(scalar) => {
                 let text = self.expand_text(&scalar.text, node.place);
                 *scalar = Scalar { text: Cow::Owned(text), form: ScalarForm::Quoted };
@@ -112,4 +114,16 @@ impl ConfigReading<'_> {
         }
         expanded + rest
     }
+}
+
+/// The client of a login in our words.
+fn convert_login(oauth: &Node) -> Node {
+    let rename = |key: &YamlKey| match key.text.as_ref() {
+        "clientId" => "client_id".into(),
+        "callbackPort" => "callback_port".into(),
+        _ => key.text.clone(),
+    };
+    let entries =
+        oauth.entries().iter().map(|(key, value)| (YamlKey { text: rename(key), ..key.clone() }, value.clone()));
+    Node { tree: YamlTree::Map(entries.collect()), place: oauth.place }
 }

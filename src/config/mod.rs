@@ -83,7 +83,7 @@ pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config};
 pub use loaded::Config;
 pub use manifest::Manifest;
-pub use mcp::{McpPermission, McpSandbox, McpServerConfig, McpWalls};
+pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls};
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,

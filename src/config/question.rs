@@ -113,7 +113,7 @@ fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>,
     let Some(kind) = SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
     let is_command = kind == SubjectKind::Tools && node.get("command").is_some();
     let is_server = matches!(kind, SubjectKind::Mcp | SubjectKind::Hooks);
-    for key in ["on", "match", "command", "workdir", "env", "url", "headers", "sandbox"] {
+    for key in ["on", "match", "command", "workdir", "env", "url", "headers", "oauth", "sandbox"] {
         let value = node.get(key).filter(|_| is_command || is_server);
         runs.extend(value.map(|value| format!("{name}: {key}: {}", in_words(value))));
     }

@@ -80,10 +80,10 @@ pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 #[cfg(feature = "mcp")]
+pub use mcp::{LoginServer, TokenFile, begin_login};
+#[cfg(feature = "mcp")]
 pub use mcp::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
 pub use mcp::{McpServer, McpServers, McpSurroundings, name_tool};
-#[cfg(feature = "mcp")]
-pub use mcp::{TokenFile, begin_login};
 pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;

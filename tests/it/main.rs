@@ -132,6 +132,7 @@ mod plans;
 mod routes;
 mod plan_resumed;
 mod plan_proposed;
+mod server_files;
 mod server_questions;
 mod server_skills;
 mod servers;

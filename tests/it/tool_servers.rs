@@ -283,41 +283,6 @@ fn what_a_workspace_brings_is_used_only_with_trust_and_gets_no_secret() {
 }
 
 #[test]
-fn servers_are_added_listed_and_removed() {
-    let place = Place::new();
-    let run = |args: &[&str]| Run::at(&place).args(args.iter().copied()).run();
-    assert!(run(&["mcp", "list"]).success().stdout.contains("No server is configured"));
-    let program = program();
-    run(&["mcp", "add", "t", "--env", "LEVEL=a b", "--", &program, "old"]).success();
-    assert_eq!(run(&["mcp", "add", "t", "--", "x"]).code, 2, "nothing is overwritten");
-    assert_eq!(run(&["mcp", "add", "../x", "--", "x"]).code, 2);
-    assert!(run(&["mcp", "list"]).success().stdout.contains("not started"));
-    assert!(run(&["mcp", "check"]).success().stdout.contains("up (2025-11-25, tester 1.2)"));
-    assert!(run(&["mcp", "tools", "t"]).success().stdout.contains("t__echo"));
-    let called = run(&["mcp", "call", "t__variables", "--approve", "all"]).success();
-    assert!(called.stdout.contains("LEVEL=a b"), "{}", called.shown());
-    run(&["mcp", "remove", "t"]).success();
-    assert_eq!(run(&["mcp", "remove", "t"]).code, 2);
-}
-
-#[test]
-fn mistakes_in_a_file_have_their_place() {
-    for (file, place, why) in [
-        ("env: { A: b }\n", "t.yaml:1", "needs `command`"),
-        ("command: [x]\nurl: http://x\n", "t.yaml:2:6", "not both"),
-        ("url: ftp://x\n", "t.yaml:1:6", "http:// or https://"),
-        ("command: [x]\nheaders: { A: b }\n", "t.yaml:2", "`headers` are for a server with `url`"),
-        ("command: [x]\ntimeout: 0\n", "t.yaml:2", "more than nothing"),
-        ("command: [x]\nsandbox: true\n", "t.yaml:2", "what the server may reach"),
-        ("comand: [x]\n", "t.yaml:1:1", "command"),
-    ] {
-        let checked = Run::new().args(["config", "check"]).config("mcp/t.yaml", file).run();
-        assert_eq!(checked.code, 3, "{file}: {}", checked.shown());
-        assert!(checked.stderr.contains(place) && checked.stderr.contains(why), "{file}: {}", checked.shown());
-    }
-}
-
-#[test]
 fn a_server_goes_on_when_the_agent_of_a_chat_changes() {
     let process = || Reply::call("t__process", &json!({}));
     let server = Server::start([process(), Reply::text("one"), process(), Reply::text("two")]);

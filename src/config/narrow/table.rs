@@ -97,7 +97,7 @@ const OWN_FLOWS: &[NarrowRow] = &[("name description inputs steps outputs answer
 
 /// For a server of tools that the project brings: its calls always ask, and it runs inside walls.
 const OWN_SERVERS: &[NarrowRow] = &[
-    ("name enabled command env url headers tools timeout", NarrowRule::Own),
+    ("name enabled command env url headers oauth tools timeout", NarrowRule::Own),
     ("permission", NarrowRule::OneOf(&["ask"])),
 ];
 

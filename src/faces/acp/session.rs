@@ -362,6 +362,7 @@ fn read_servers(passed: &Value) -> Result<Vec<McpServerConfig>, RpcError> {
             env: pairs(&server["env"]),
             url: server["url"].as_str().map(str::to_owned),
             headers: pairs(&server["headers"]),
+            oauth: None,
             tools: vec!["*".to_owned()],
             permission: McpPermission::Ask,
             timeout: Duration::from_mins(1),

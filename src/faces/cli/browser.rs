@@ -22,9 +22,9 @@ pub(super) struct BrowserReturn {
 }
 
 impl BrowserReturn {
-    /// Opens a port of this machine. `host` is what the browser calls it.
-    pub async fn open(host: &str) -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    /// Opens a port of this machine: `port`, or any free one. `host` is what the browser calls it.
+    pub async fn open(host: &str, port: Option<u16>) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await?;
         let home = format!("http://{host}:{}", listener.local_addr()?.port());
         Ok(Self { listener, home })
     }

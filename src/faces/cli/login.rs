@@ -17,7 +17,7 @@ pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
     let runtime = build_runtime()?;
     let key = runtime.block_on(async {
         // The provider takes this name of this machine, on any port.
-        let home = BrowserReturn::open("localhost").await?;
+        let home = BrowserReturn::open("localhost", None).await?;
         let begun = KeyLogin::begin(provider, &home.callback()).map_err(failed)?;
         let (login, address) = begun.ok_or_else(|| failed("has no login".to_owned()))?;
         let back = home.wait(&address).await?;

@@ -157,7 +157,7 @@ fn check_name(name: &str) -> Result<&str, CommandFailure> {
 }
 
 fn add_server(setup: &CliSetup, args: McpAddArgs) -> CommandOutcome {
-    let McpAddArgs { name, url, env, headers, command } = args;
+    let McpAddArgs { name, url, env, headers, client_id, client_secret_env, command } = args;
     let mut file = serde_json::Map::new();
     let pairs = |given: Vec<(String, String)>| json!(given.into_iter().collect::<BTreeMap<_, _>>());
     match url {
@@ -169,6 +169,13 @@ fn add_server(setup: &CliSetup, args: McpAddArgs) -> CommandOutcome {
     }
     if !headers.is_empty() {
         file.insert("headers".to_owned(), pairs(headers));
+    }
+    if let Some(id) = client_id {
+        let mut oauth = json!({ "client_id": id });
+        if let Some(variable) = client_secret_env {
+            oauth["client_secret"] = format!("{{{{ env.{variable} }}}}").into();
+        }
+        file.insert("oauth".to_owned(), oauth);
     }
     let dir = setup.env.dirs().config.join("mcp");
     let path = dir.join(format!("{}.yaml", check_name(&name)?));

@@ -13,8 +13,7 @@ use rmcp::model::{
     ResourceContents, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext,
-    RoleClient, RunningService, ServiceError,
+    ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::AuthClient;
@@ -27,8 +26,9 @@ use crate::base::secrets::Secret;
 use crate::base::text;
 use crate::safety::net::{self, Net};
 
-use super::login::{TokenFile, find_authorization};
+use super::login::{LoginServer, TokenFile, find_authorization};
 use super::questions::{QuestionKind, QuestionReply, ServerQuestion};
+use super::refusals::{WANTS_LOGIN, explain_opening, sort_refusal, word_refusal};
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// The most messages about progress that wait for a call to take them; older ones are dropped.
@@ -47,6 +47,8 @@ pub(super) struct McpConnection {
     pub(super) progress: broadcast::Sender<String>,
     pub(super) questions: QuestionSender,
     changes: broadcast::Sender<()>,
+    /// The address of an HTTP server, and the file of the tokens for it.
+    login: Option<(String, TokenFile)>,
 }
 
 /// Hears what the server says by itself. What it asks goes to the person of a running call; the model is not lent.
@@ -146,15 +148,19 @@ impl McpConnection {
             questions: questions.clone(),
             changes: changes.clone(),
         };
+        let mut login = None;
         let opened = match transport {
             McpTransport::Streams(streams) => {
                 listener.serve_with_lifecycle((streams.output, streams.input), lifecycle).await
             }
-            McpTransport::Http { net, url, headers, tokens } => {
+            McpTransport::Http { net, url, headers, oauth, tokens } => {
                 let address = net::parse_url(&url).map_err(|error| format!("cannot be reached: {error}"))?;
                 let client = net.client(&address, CONNECT_TIMEOUT);
                 let client = client.map_err(|error| format!("cannot be reached: {error}"))?;
-                let allowed = find_authorization(&url, &TokenFile::new(&tokens, &url)).await?;
+                let tokens = TokenFile::new(&tokens, &url);
+                let allowed =
+                    find_authorization(&LoginServer { url: &url, tokens: &tokens, oauth: oauth.as_ref() }).await?;
+                login = Some((url.clone(), tokens));
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url);
                 config.custom_headers = convert_headers(&headers)?;
                 if let Some(allowed) = allowed {
@@ -168,7 +174,7 @@ impl McpConnection {
             }
         };
         opened
-            .map(|service| Self { service, progress, questions, changes })
+            .map(|service| Self { service, progress, questions, changes, login })
             .map_err(|error| explain_opening(&error))
     }
 
@@ -209,9 +215,11 @@ impl McpConnection {
         let (mut tools, mut seen, mut cursor) = (Vec::new(), BTreeSet::new(), None);
         loop {
             let request = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.list_tools(Some(request)).await.map_err(|error| match error {
-                ServiceError::McpError(error) => format!("does not list its tools: {}", error.message),
-                error => format!("does not list its tools: {error}"),
+            let page = self.service.list_tools(Some(request)).await.map_err(|error| {
+                if error.is_authorization_required() {
+                    return WANTS_LOGIN.to_owned();
+                }
+                format!("does not list its tools: {}", word_refusal(&error))
             })?;
             tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()));
             if tools.len() > most {
@@ -254,13 +262,7 @@ impl McpConnection {
                 }
             }
         };
-        let result = result.map_err(|error| match error {
-            ServiceError::McpError(error) => McpCallError::Refused(error.message.into_owned()),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. } => {
-                McpCallError::Gone(error.to_string())
-            }
-            error => McpCallError::Refused(error.to_string()),
-        })?;
+        let result = result.map_err(|error| sort_refusal(error, self.login.as_ref()))?;
         Ok(McpReply {
             parts: result.content.into_iter().map(convert_part).collect(),
             data: result.structured_content,
@@ -313,14 +315,6 @@ impl McpConnection {
     }
 }
 
-/// The words of a server that refuses a request.
-pub(super) fn word_refusal(error: &ServiceError) -> String {
-    match error {
-        ServiceError::McpError(error) => text::one_line(&error.message, 300),
-        error => text::one_line(&error.to_string(), 300),
-    }
-}
-
 /// What a server says about who may use it, in answer to a client without a login; `None` if it says nothing.
 pub(super) async fn find_challenge(net: &Net, url: &str) -> Option<String> {
     let client = net.client(&net::parse_url(url).ok()?, CONNECT_TIMEOUT).ok()?;
@@ -360,22 +354,6 @@ fn convert_headers(headers: &BTreeMap<String, Secret>) -> Result<HashMap<HeaderN
     };
     let wrong = |name: &str| format!("cannot be reached: `{name}` is not a header with its value");
     headers.iter().map(|header| convert(header).ok_or_else(|| wrong(header.0))).collect()
-}
-
-/// The end of a sentence about a server that cannot be opened.
-fn explain_opening(error: &ClientInitializeError) -> String {
-    match error {
-        _ if error.is_authorization_required() => {
-            "wants a login: `agent mcp login NAME`, or `headers` in its file".to_owned()
-        }
-        ClientInitializeError::JsonRpcError(error) => format!("refuses the connection: {}", error.message),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),
-        ClientInitializeError::ConnectionClosed(_) => "ended before it answered".to_owned(),
-        ClientInitializeError::TransportError { error, .. } => {
-            format!("cannot be reached: {}", text::one_line(&net::list_causes(error.error.as_ref()), 300))
-        }
-        error => format!("does not speak the protocol: {}", text::one_line(&error.to_string(), 300)),
-    }
 }
 
 fn convert_part(block: ContentBlock) -> McpPart {

@@ -16,6 +16,8 @@ mod client;
 #[cfg(feature = "mcp")]
 mod login;
 #[cfg(feature = "mcp")]
+mod refusals;
+#[cfg(feature = "mcp")]
 mod rounds;
 #[cfg(feature = "mcp")]
 mod serve;
@@ -45,7 +47,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::base::secrets::Secret;
-use crate::config::McpServerConfig;
+use crate::config::{McpOauth, McpServerConfig};
 use crate::safety::net::Net;
 use crate::safety::process::ServerStreams;
 use crate::safety::sandbox::Sandbox;
@@ -63,7 +65,7 @@ use tool::McpTool;
 #[cfg(feature = "mcp")]
 use login::McpLogin;
 #[cfg(feature = "mcp")]
-pub use login::TokenFile;
+pub use login::{LoginServer, TokenFile};
 pub use naming::name_tool;
 #[cfg(feature = "mcp")]
 pub use serve::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
@@ -87,7 +89,13 @@ enum McpEra {
 /// The way to a server.
 enum McpTransport {
     Streams(ServerStreams),
-    Http { net: Arc<Net>, url: String, headers: BTreeMap<String, Secret>, tokens: PathBuf },
+    Http {
+        net: Arc<Net>,
+        url: String,
+        headers: BTreeMap<String, Secret>,
+        oauth: Option<McpOauth>,
+        tokens: PathBuf,
+    },
 }
 
 /// The result of a call.
@@ -118,6 +126,8 @@ enum CallNews {
 enum McpCallError {
     /// The server refused it.
     Refused(String),
+    /// It wants another login; the end of a sentence says what for.
+    Unauthorized(String),
     /// The server went away meanwhile.
     Gone(String),
 }
@@ -249,12 +259,11 @@ impl McpServers {
 #[cfg(feature = "mcp")]
 pub async fn begin_login(
     net: &Net,
-    url: &str,
+    server: &LoginServer<'_>,
     redirect: &str,
-    tokens: &TokenFile,
 ) -> Result<(McpLogin, String), String> {
-    let challenge = client::find_challenge(net, url).await;
-    McpLogin::begin(url, redirect, tokens, challenge).await
+    let challenge = client::find_challenge(net, server.url).await;
+    McpLogin::begin(server, redirect, challenge).await
 }
 
 impl fmt::Debug for McpServers {

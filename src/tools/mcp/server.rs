@@ -224,8 +224,17 @@ impl McpServer {
         let name = self.name();
         let connection = self.connect().await;
         let connection = connection.map_err(|why| ToolError::permanent(format!("The server `{name}` {why}")))?;
-        connection.call_tool(tool, arguments, &heard).await.map_err(|error| match error {
+        let called = connection.call_tool(tool, arguments, &heard).await;
+        if matches!(called, Err(McpCallError::Unauthorized(_))) {
+            // The next call begins with the tokens of a new login.
+            self.link.lock().await.open = None;
+        }
+        called.map_err(|error| match error {
             McpCallError::Refused(why) => ToolError::permanent(why),
+            McpCallError::Unauthorized(why) => {
+                let advice = format!("the person can run `agent mcp login {name}`, then send the call again");
+                ToolError::permanent(format!("The server `{name}` wants a login{why}: {advice}."))
+            }
             McpCallError::Gone(why) => ToolError::new(
                 ToolErrorKind::Permanent,
                 format!(
@@ -314,6 +323,7 @@ impl McpServer {
                 net: Arc::clone(&self.around.net),
                 url: url.clone(),
                 headers: self.config.headers.clone(),
+                oauth: self.config.oauth.clone(),
                 tokens: self.around.tokens.clone(),
             },
             None => McpTransport::Streams(self.start()?),

@@ -11,7 +11,8 @@ use crate::base::digest::percent_decode;
 use crate::base::image::decode_base64;
 use crate::skills::{ServedFile, ServedSkill};
 
-use super::client::{McpConnection, word_refusal};
+use super::client::McpConnection;
+use super::refusals::word_refusal;
 
 /// The most files of a skill.
 const MOST_FILES: usize = 2000;

@@ -101,6 +101,12 @@ pub struct McpAddArgs {
     /// Send a header with each request (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header, requires = "url")]
     pub headers: Vec<(String, String)>,
+    /// The id that was registered for this program at the server's login
+    #[arg(long, value_name = "ID", requires = "url")]
+    pub client_id: Option<String>,
+    /// The variable with the secret of that id
+    #[arg(long, value_name = "NAME", requires = "client_id")]
+    pub client_secret_env: Option<String>,
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

@@ -1,20 +1,25 @@
 //! `agent mcp login / logout`: a person allows the server's use in a browser.
 
+use std::sync::Arc;
+
 use crate::agent::assembly;
-use crate::config::suggest;
+use crate::config::{Config, McpServerConfig, suggest};
 use crate::faces::cli::browser::BrowserReturn;
 use crate::faces::cli::setup::{CliSetup, build_runtime};
 use crate::faces::cli::{CommandFailure, CommandOutcome, exit, print_text};
-use crate::safety::net::Net;
-use crate::tools::{TokenFile, begin_login};
+use crate::tools::{LoginServer, TokenFile, begin_login};
 
 pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
-    let (net, url, tokens) = find_server(setup, name)?;
+    let (config, server) = find_server(setup, name)?;
+    let (net, url) = (assembly::open_net(&config), server.url.clone().unwrap_or_default());
+    let tokens = TokenFile::new(&config.mcp_token_dir(), &url);
+    let login = LoginServer { url: &url, tokens: &tokens, oauth: server.oauth.as_ref() };
+    let port = server.oauth.as_ref().and_then(|oauth| oauth.callback_port);
     let failed = |why: String| CommandFailure::word(exit::AUTHENTICATION, format!("the server `{name}` {why}"));
     let runtime = build_runtime()?;
     let done = runtime.block_on(async {
-        let home = BrowserReturn::open("127.0.0.1").await?;
-        let (login, address) = begin_login(&net, &url, &home.callback(), &tokens).await.map_err(failed)?;
+        let home = BrowserReturn::open("127.0.0.1", port).await?;
+        let (login, address) = begin_login(&net, &login, &home.callback()).await.map_err(failed)?;
         let back = home.wait(&address).await?;
         login.finish(&back).await.map_err(failed)
     });
@@ -25,22 +30,23 @@ pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
 }
 
 pub(super) fn log_out(setup: &CliSetup, name: &str) -> CommandOutcome {
-    let (_, _, tokens) = find_server(setup, name)?;
+    let (config, server) = find_server(setup, name)?;
+    let tokens = TokenFile::new(&config.mcp_token_dir(), server.url.as_deref().unwrap_or_default());
     if tokens.remove()? {
         return print_text(format!("Logged out of {name}.\n"));
     }
     Err(CommandFailure::usage(format!("there is no login to {name}")))
 }
 
-/// The way out, the address of a server, and the file of its tokens.
-fn find_server(setup: &CliSetup, name: &str) -> Result<(Net, String, TokenFile), CommandFailure> {
+/// The configuration, and a server with an address in it.
+fn find_server(setup: &CliSetup, name: &str) -> Result<(Arc<Config>, McpServerConfig), CommandFailure> {
     let (_, config) = setup.load()?;
-    let with_address = || config.servers.values().filter_map(|server| Some((&server.name, server.url.as_ref()?)));
-    let Some((_, url)) = with_address().find(|(known, _)| *known == name) else {
-        let known: Vec<&str> = with_address().map(|(name, _)| name.as_str()).collect();
+    let with_address = || config.servers.values().filter(|server| server.url.is_some());
+    let Some(server) = with_address().find(|server| server.name == name) else {
+        let known: Vec<&str> = with_address().map(|server| server.name.as_str()).collect();
         let hint = suggest(name, &known, "configured");
         return Err(CommandFailure::usage(format!("no server with an address is called `{name}`: {hint}")));
     };
-    let tokens = TokenFile::new(&config.mcp_token_dir(), url);
-    Ok((assembly::open_net(&config), url.clone(), tokens))
+    let server = server.clone();
+    Ok((config, server))
 }

@@ -1,0 +1,48 @@
+//! What a server refuses, in our words.
+
+use rmcp::service::{ClientInitializeError, ServiceError};
+
+use super::McpCallError;
+use super::login::TokenFile;
+use crate::base::text;
+use crate::safety::net;
+
+/// The end of a sentence about a server that nobody has logged in to.
+pub(super) const WANTS_LOGIN: &str = "wants a login: `agent mcp login NAME`, or `headers` in its file";
+
+/// Why a call has no result. The scopes that a login lacked for it are remembered for the next one.
+pub(super) fn sort_refusal(error: ServiceError, login: Option<&(String, TokenFile)>) -> McpCallError {
+    if let (Some(challenge), Some((url, tokens))) = (error.auth_challenge(), login) {
+        let scopes = tokens.miss_scopes(challenge, url);
+        return McpCallError::Unauthorized(scopes.map_or_else(String::new, |scopes| format!(" for `{scopes}`")));
+    }
+    match error {
+        ServiceError::McpError(error) => McpCallError::Refused(error.message.into_owned()),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. } => {
+            McpCallError::Gone(error.to_string())
+        }
+        error => McpCallError::Refused(error.to_string()),
+    }
+}
+
+/// The words of a server that refuses a request.
+pub(super) fn word_refusal(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => text::one_line(&error.message, 300),
+        error => text::one_line(&error.to_string(), 300),
+    }
+}
+
+/// The end of a sentence about a server that cannot be opened.
+pub(super) fn explain_opening(error: &ClientInitializeError) -> String {
+    match error {
+        _ if error.is_authorization_required() => WANTS_LOGIN.to_owned(),
+        ClientInitializeError::JsonRpcError(error) => format!("refuses the connection: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),
+        ClientInitializeError::ConnectionClosed(_) => "ended before it answered".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            format!("cannot be reached: {}", text::one_line(&net::list_causes(error.error.as_ref()), 300))
+        }
+        error => format!("does not speak the protocol: {}", text::one_line(&error.to_string(), 300)),
+    }
+}
