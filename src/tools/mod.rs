@@ -83,7 +83,7 @@ pub use load_skill_reference::LoadSkillReference;
 pub use mcp::{LoginServer, TokenFile, begin_login};
 #[cfg(feature = "mcp")]
 pub use mcp::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
-pub use mcp::{McpServer, McpServers, McpSurroundings, name_tool};
+pub use mcp::{McpServer, McpServers, McpSurroundings, TypedOffer, name_tool};
 pub use propose_plan::{PROPOSE_PLAN, ProposePlan};
 pub use recall::{LeftOut, recall_text};
 pub use run_command::RUN_COMMAND;

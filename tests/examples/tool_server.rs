@@ -110,8 +110,7 @@ impl Server {
         if self.words.iter().any(|word| word.starts_with("skills")) {
             extensions["io.modelcontextprotocol/skills"] = json!({});
         }
-        let capabilities =
-            json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "extensions": extensions });
+        let capabilities = json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "completions": {}, "extensions": extensions });
         match message["method"].as_str().unwrap_or_default() {
             "initialize" if !self.has("new") => Ok(json!({
                 "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": about
@@ -130,6 +129,20 @@ impl Server {
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "skills": [self.skill()]
             })),
             "resources/read" => self.read(&message["params"]["uri"]),
+            "resources/templates/list" => Ok(json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "resourceTemplates": [{ "uriTemplate": "diary://{day}", "name": "a day" }]
+            })),
+            "completion/complete" => {
+                let values: &[&str] = match message["params"]["argument"]["name"].as_str() {
+                    Some("day") => &["monday", "tuesday"],
+                    Some("what") => &["desk", "den"],
+                    _ => &["slowly"],
+                };
+                let begun = message["params"]["argument"]["value"].as_str().unwrap_or_default();
+                let fit: Vec<&&str> = values.iter().filter(|value| value.starts_with(begun)).collect();
+                Ok(json!({ "resultType": "complete", "completion": { "values": fit } }))
+            }
             "prompts/list" => Ok(json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
                 "prompts": [{ "name": "tidy", "arguments": [{ "name": "what" }, { "name": "how" }] }]

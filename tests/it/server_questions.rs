@@ -83,6 +83,10 @@ fn tab_completes_the_names_of_resources_and_prompts() {
     let server = Server::always(Reply::text("Fine."));
     let mut terminal = start(&Run::new().server(&server).arg("chat").config("mcp/t.yaml", &file(&["new"], "")));
     terminal.press_until("\x15/t:ti\t", "the prompt", |screen| screen.contains("> /t:tidy"));
+    // The server knows the values of arguments.
+    terminal.press_until("\x15/t:tidy des\t", "the argument", |screen| screen.contains("> /t:tidy desk"));
+    terminal.press_until("\x15/t:tidy desk how=s\t", "its name", |screen| screen.contains("desk how=slowly"));
+    terminal.press_until("\x15See @t:diary://mo\t", "the day", |screen| screen.contains("@t:diary://monday"));
     terminal.keys("\x15What is on @t:no\t");
     terminal.wait_for("> What is on @t:note://");
     terminal.wait_for("@t:note://today · what to buy");

@@ -13,7 +13,7 @@ use crate::model::catalogue::providers;
 use crate::model::effort::Effort;
 use crate::prompt::{MODULES, Registry};
 use crate::screen::line::Offer;
-use crate::tools::McpServers;
+use crate::tools::{McpServers, TypedOffer};
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +62,10 @@ pub fn complete_line(
         });
         return (0, offers.collect());
     };
+    if let Some(offers) = vocabulary.complete_prompt(name, argument, patience) {
+        let last = argument.rsplit(' ').next().unwrap_or_default();
+        return (cursor - last.len(), offers);
+    }
     let completes = find_command(name).map_or(Completes::Nothing, |command| command.completes);
     let offers = if completes == Completes::Paths {
         let path = argument.trim_start_matches('"');
@@ -86,6 +90,11 @@ impl ArgumentNames {
         servers.find(server)?;
         let listed = servers.list_offers(server, patience).unwrap_or_default();
         let is_mention = typed.starts_with('@');
+        let values = if is_mention && !begun.is_empty() {
+            servers.complete_offer(server, TypedOffer::Resource(begun), patience)
+        } else {
+            Vec::new()
+        };
         let names = if is_mention { &listed.resources } else { &listed.prompts };
         let offers =
             names.iter().filter(|(name, _)| name.starts_with(begun)).take(MOST_FILES).map(|(name, about)| {
@@ -95,7 +104,22 @@ impl ArgumentNames {
                     if about.is_empty() { inserted.clone() } else { format!("{inserted}{separator}{about}") };
                 Offer { shown: text::make_visible(&shown).into_owned(), inserted }
             });
+        let values = values.into_iter().take(MOST_FILES).map(|value| {
+            let inserted = format!("@{server}:{value}");
+            Offer { shown: text::make_visible(&inserted).into_owned(), inserted }
+        });
+        let offers = offers.chain(values);
         Some(offers.filter(|offer| !offer.inserted.contains(char::is_whitespace)).collect())
+    }
+
+    /// Completes the argument of `/SERVER:PROMPT`; `None` if `name` is none.
+    fn complete_prompt(&self, name: &str, words: &str, patience: Duration) -> Option<Vec<Offer>> {
+        let (server, name) = name.split_once(':')?;
+        let servers = self.servers.upgrade()?;
+        servers.find(server)?;
+        let values = servers.complete_offer(server, TypedOffer::Prompt { name, words }, patience);
+        let offer = |value: String| Offer { shown: text::make_visible(&value).into_owned(), inserted: value };
+        Some(values.into_iter().take(MOST_FILES).map(offer).collect())
     }
 }
 

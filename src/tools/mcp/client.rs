@@ -10,7 +10,8 @@ use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
-    ResourceContents, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
+    ResourceContents, ResourceTemplate, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID,
+    UrlElicitationCapability,
 };
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
@@ -27,6 +28,7 @@ use crate::base::text;
 use crate::safety::net::{self, Net};
 
 use super::login::{LoginServer, TokenFile, find_authorization};
+use super::offers::{BegunArgument, CompletedOffer};
 use super::questions::{QuestionKind, QuestionReply, ServerQuestion};
 use super::refusals::{WANTS_LOGIN, explain_opening, sort_refusal, word_refusal};
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
@@ -289,6 +291,29 @@ impl McpConnection {
     pub async fn list_resources(&self) -> Result<Vec<(String, String)>, String> {
         let listed = self.service.list_all_resources().await.map_err(|error| word_refusal(&error))?;
         Ok(listed.into_iter().map(|resource| (resource.uri.clone(), text::one_line(&resource.name, 60))).collect())
+    }
+
+    /// The forms of addresses that the server fills in, each with its name.
+    ///
+    /// # Errors
+    /// The server has none.
+    pub async fn list_templates(&self) -> Result<Vec<(String, String)>, String> {
+        let listed = self.service.list_all_resource_templates().await.map_err(|error| word_refusal(&error))?;
+        let row = |form: ResourceTemplate| (form.uri_template.clone(), text::one_line(&form.name, 60));
+        Ok(listed.into_iter().map(row).collect())
+    }
+
+    /// The values that the server offers for what a person begins to type.
+    ///
+    /// # Errors
+    /// It completes nothing, or not this.
+    pub async fn complete_argument(&self, begun: &BegunArgument) -> Result<Vec<String>, String> {
+        let BegunArgument { of, argument, value } = begun;
+        let asked = match of {
+            CompletedOffer::Prompt(name) => self.service.complete_prompt_simple(name, argument, value).await,
+            CompletedOffer::Template(form) => self.service.complete_resource_simple(form, argument, value).await,
+        };
+        asked.map_err(|error| word_refusal(&error))
     }
 
     /// The names of the prompts, each with those of its arguments.

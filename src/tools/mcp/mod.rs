@@ -67,6 +67,7 @@ use login::McpLogin;
 #[cfg(feature = "mcp")]
 pub use login::{LoginServer, TokenFile};
 pub use naming::name_tool;
+pub use offers::TypedOffer;
 #[cfg(feature = "mcp")]
 pub use serve::{McpCall, McpCallNews, McpOffer, McpQuestion, McpResult, serve_client};
 pub use server::McpServer;

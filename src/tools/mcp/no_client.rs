@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::skills::ServedSkill;
 
+use super::offers::BegunArgument;
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// There is none.
@@ -67,6 +68,16 @@ impl NoConnection {
 
     #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_resources(&self) -> Result<Vec<(String, String)>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn list_templates(&self) -> Result<Vec<(String, String)>, String> {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    pub async fn complete_argument(&self, _begun: &BegunArgument) -> Result<Vec<String>, String> {
         match self.0 {}
     }
 

@@ -1,6 +1,6 @@
 //! What a person takes from a server by its name: the text of a resource, the message of a prompt.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -18,6 +18,62 @@ const MOST_NAMED: usize = 30;
 
 /// The most names that are kept of each kind.
 const MOST_NAMES: usize = 1000;
+
+/// What a person begins to type.
+#[derive(Debug, Clone, Copy)]
+pub enum TypedOffer<'t> {
+    /// The address of a resource.
+    Resource(&'t str),
+    Prompt {
+        name: &'t str,
+        words: &'t str,
+    },
+}
+
+/// An argument that is begun, with what is typed of its value.
+pub(super) struct BegunArgument {
+    pub of: CompletedOffer,
+    pub argument: String,
+    pub value: String,
+}
+
+/// What has the argument.
+pub(super) enum CompletedOffer {
+    /// By its name.
+    Prompt(String),
+    /// By its form, such as `note://{day}`.
+    Template(String),
+}
+
+impl TypedOffer<'_> {
+    /// The argument that is begun, and what of the typed text stands before its value.
+    fn find_argument(self, listed: &ServerOffers) -> Option<(BegunArgument, String)> {
+        match self {
+            Self::Resource(typed) => listed.resources.iter().find_map(|(form, _)| {
+                let (before, (argument, _)) =
+                    form.split_once('{').and_then(|(b, rest)| Some((b, rest.split_once('}')?)))?;
+                let value = typed.strip_prefix(before).filter(|value| !value.contains('/'))?;
+                let of = CompletedOffer::Template(form.clone());
+                Some((
+                    BegunArgument { of, argument: argument.to_owned(), value: value.to_owned() },
+                    before.to_owned(),
+                ))
+            }),
+            Self::Prompt { name, words } => {
+                let (_, arguments) = listed.prompts.iter().find(|(known, _)| known == name)?;
+                let (done, last) = words.rsplit_once(' ').unwrap_or(("", words));
+                let by_name =
+                    last.split_once('=').filter(|(name, _)| arguments.split(' ').any(|known| known == *name));
+                let (argument, value, before) = match by_name {
+                    Some((argument, value)) => (argument, value, format!("{argument}=")),
+                    None => (arguments.split(' ').nth(done.split_whitespace().count())?, last, String::new()),
+                };
+                let of = CompletedOffer::Prompt(name.to_owned());
+                Some((BegunArgument { of, argument: argument.to_owned(), value: value.to_owned() }, before))
+            }
+        }
+    }
+}
 
 /// What is taken.
 enum WantedOffer {
@@ -69,6 +125,25 @@ impl McpServers {
         server.offers.get()
     }
 
+    /// The values that a server offers for what a person begins to type of a resource or of a prompt's arguments; each takes
+    /// the place of what was typed of it. Waits at most `patience`.
+    pub fn complete_offer(&self, name: &str, typed: TypedOffer<'_>, patience: Duration) -> Vec<String> {
+        let complete = || {
+            let listed = self.list_offers(name, patience)?;
+            let (begun, before) = typed.find_argument(&listed)?;
+            let (server, (sender, values)) = (Arc::clone(self.find(name)?), mpsc::sync_channel(1));
+            self.runtime()?.spawn(async move {
+                if let Ok(connection) = server.connect().await {
+                    let _ = sender.send(connection.complete_argument(&begun).await);
+                }
+            });
+            let values = values.recv_timeout(patience).ok()?.ok()?;
+            let plain = values.iter().filter(|value| !value.chars().any(char::is_control));
+            Some(plain.map(|value| format!("{before}{value}")).collect())
+        };
+        if patience.is_zero() { Vec::new() } else { complete().unwrap_or_default() }
+    }
+
     async fn take_offer(&self, name: &str, wanted: WantedOffer) -> Result<String, String> {
         let server = self.find(name).ok_or_else(|| {
             let known: Vec<&str> = self.iter().map(|server| server.name()).collect();
@@ -98,6 +173,7 @@ impl McpServers {
 async fn list_names(server: &Arc<McpServer>) -> Result<ServerOffers, String> {
     let connection = server.connect().await?;
     let mut resources = connection.list_resources().await.unwrap_or_default();
+    resources.extend(connection.list_templates().await.unwrap_or_default());
     let prompts = connection.list_prompts().await.unwrap_or_default();
     resources.truncate(MOST_NAMES);
     let about = |(name, arguments): (String, Vec<String>)| (name, arguments.join(" "));
