@@ -31,6 +31,7 @@ pub fn percent_encode(text: &str, kept: &[u8]) -> String {
 }
 
 /// The text of an encoded one; `None` if its bytes are not UTF-8.
+#[cfg(feature = "mcp")]
 pub fn percent_decode(encoded: &str) -> Option<String> {
     let mut rest = encoded.as_bytes();
     let mut bytes = Vec::with_capacity(rest.len());

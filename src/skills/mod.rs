@@ -33,4 +33,6 @@ pub use error::{SkillError, SkillErrorKind};
 pub use folder::{FileContent, FilePage, FileWindow};
 pub use listing::fit_listing;
 pub use rendering::RunVariables;
-pub use served::{ServedFile, ServedFuture, ServedSkill, SkillServer};
+#[cfg(feature = "mcp")]
+pub use served::ServedFile;
+pub use served::{ServedFuture, ServedSkill, SkillServer};
