@@ -3,8 +3,10 @@
 
 use std::io::{self, BufRead};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use super::{CommandFailure, print_text};
@@ -48,21 +50,32 @@ impl BrowserReturn {
         Ok(back.trim().to_owned())
     }
 
-    /// Waits until the browser comes back; the address that it asked for.
+    /// Waits until the browser comes back; the address that it asked for. Browsers open connections ahead of need, which stay
+    /// silent: they hold up none.
     async fn accept(&self) -> io::Result<String> {
+        let mut open = FuturesUnordered::new();
         loop {
-            let (mut stream, _) = self.listener.accept().await?;
-            let mut request = vec![0; REQUEST];
-            let read = stream.read(&mut request).await?;
-            let request = String::from_utf8_lossy(&request[..read]);
-            let path = request.strip_prefix("GET ").and_then(|rest| rest.split(' ').next());
-            // A browser asks for more than it was sent to, such as an icon.
-            if let Some(path) = path.filter(|path| path.starts_with("/callback?")) {
-                let _ = stream.write_all(PAGE.as_bytes()).await;
-                return Ok(format!("{}{path}", self.home));
+            tokio::select! {
+                accepted = self.listener.accept() => open.push(take_callback(accepted?.0)),
+                Some(path) = open.next(), if !open.is_empty() => {
+                    if let Some(path) = path {
+                        return Ok(format!("{}{path}", self.home));
+                    }
+                }
             }
         }
     }
+}
+
+/// The path of a connection's request, if it is the one that the browser was sent to: it asks for more, such as an icon.
+async fn take_callback(mut stream: TcpStream) -> Option<String> {
+    let mut request = vec![0; REQUEST];
+    let read = stream.read(&mut request).await.ok()?;
+    let request = String::from_utf8_lossy(&request[..read]);
+    let path = request.strip_prefix("GET ").and_then(|rest| rest.split(' ').next())?;
+    let path = Some(path).filter(|path| path.starts_with("/callback?"))?.to_owned();
+    let _ = stream.write_all(PAGE.as_bytes()).await;
+    Some(path)
 }
 
 /// The next line of stdin, read on a thread: nobody need type it.
@@ -79,4 +92,25 @@ fn read_line() -> io::Result<oneshot::Receiver<String>> {
     };
     std::thread::Builder::new().name("answer".to_owned()).spawn(read)?;
     Ok(receiver)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn connections_that_say_nothing_hold_up_none() {
+        let home = BrowserReturn::open("127.0.0.1", None).await.expect("a port");
+        let address = home.home.strip_prefix("http://").expect("an address").to_owned();
+        let _silent = TcpStream::connect(&address).await.expect("it listens");
+        let browser = async {
+            let mut icon = TcpStream::connect(&address).await.expect("it listens");
+            icon.write_all(b"GET /favicon.ico HTTP/1.1\r\n\r\n").await.expect("it reads");
+            let mut stream = TcpStream::connect(&address).await.expect("it listens");
+            stream.write_all(b"GET /callback?code=1 HTTP/1.1\r\n\r\n").await.expect("it reads");
+            stream
+        };
+        let (came, _stream) = tokio::join!(home.accept(), browser);
+        assert_eq!(came.expect("it comes"), format!("http://{address}/callback?code=1"));
+    }
 }
