@@ -105,8 +105,7 @@ impl ServedFolder {
             return Ok(());
         }
         let refuse = |why: String| {
-            let message = format!("the server `{}`: {why}", self.server.name());
-            SkillError::new(SkillErrorKind::Unreadable, message)
+            SkillError::new(SkillErrorKind::Unreadable, format!("the server `{}`: {why}", self.server.name()))
         };
         let stated = self.ask_skill().await.map_err(refuse)?;
         let Some(file) = stated.files.iter().find(|file| file.path == path).filter(|file| file.size <= LARGEST)
@@ -174,8 +173,7 @@ fn check_file(file: &ServedFile, bytes: &[u8]) -> Result<(), String> {
 /// True if a `SKILL.md` begins with this head, field by field.
 fn has_head(bytes: &[u8], head: &str) -> bool {
     let fields = |head: &str| yaml::parse_document::<Value>(head).ok();
-    let source = std::str::from_utf8(bytes).ok();
-    let parts = source.and_then(|source| frontmatter::split_head(source).ok());
+    let parts = frontmatter::split_head(std::str::from_utf8(bytes).unwrap_or_default()).ok();
     let own = parts.and_then(|parts| fields(parts.head?));
     own.is_some() && own == fields(head)
 }

@@ -42,12 +42,12 @@ impl LoadSkill {
         Self { definition, catalogue, disclosure }
     }
 
-    fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         // The model may ask for a skill that the user has loaded.
         if !context.skills.contains(name) {
             self.catalogue.get_offered(name).map_err(|error| self.refuse_name(name, &error))?;
         }
-        let body = match self.catalogue.load(name, "") {
+        let body = match self.catalogue.fetch(name, None).await.and_then(|()| self.catalogue.load(name, "")) {
             Ok(body) => body,
             Err(error) if context.skills.contains(name) => {
                 return Ok(report_again(name, &format!(" Its source has changed since: {}.", error.message)));
@@ -128,11 +128,7 @@ impl Tool for LoadSkill {
         Box::pin(async move {
             let name = text_of(&arguments, "name");
             let name = name.ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
-            match self.catalogue.fetch(name, None).await {
-                Err(error) if !context.skills.contains(name) => return Err(refuse_skill(&error)),
-                _ => {}
-            }
-            self.load(name, context)
+            self.load(name, context).await
         })
     }
 }

@@ -48,7 +48,7 @@ impl LoadSkillReference {
         Self { definition, catalogue, disclosure }
     }
 
-    fn read(
+    async fn read(
         &self,
         arguments: &SkillReferenceArguments,
         context: CallContext<'_>,
@@ -58,6 +58,7 @@ impl LoadSkillReference {
             self.catalogue.get_offered(name).map_err(|error| refuse_skill(&error))?;
         }
         let window = FileWindow::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
+        self.catalogue.fetch(name, Some(path)).await.map_err(|error| refuse_skill(&error))?;
         let page = self.catalogue.reference(name, path, window).map_err(|error| refuse_skill(&error))?;
         let mut output = show_page(name, &page);
         let is_text = matches!(page.content, FileContent::Lines { .. });
@@ -105,9 +106,7 @@ impl Tool for LoadSkillReference {
     fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let arguments: SkillReferenceArguments = parse_arguments(arguments)?;
-            let fetched = self.catalogue.fetch(&arguments.name, Some(&arguments.path)).await;
-            fetched.map_err(|error| refuse_skill(&error))?;
-            self.read(&arguments, context)
+            self.read(&arguments, context).await
         })
     }
 }

@@ -46,9 +46,8 @@ impl CallPlan<'_> {
         let Some(editor) = agent.approver.open_files() else { return Ok(()) };
         for path in self.tool.writes(arguments).into_iter().filter_map(|path| self.reach.find(path).ok()) {
             let Some(text) = self.reach.unsaved(&path) else { continue };
-            let is_saved =
-                editor.save(&path, text).await && read_text(&path).is_some_and(|saved| is_same(&saved, text));
-            if !is_saved {
+            let saved = if editor.save(&path, text).await { read_text(&path) } else { None };
+            if !saved.is_some_and(|saved| is_same(&saved, text)) {
                 let shown = agent.workspace.display(&path);
                 return Err(format!(
                     "Not run: {shown} has changes in the person's editor that are not saved, and the editor did not save \

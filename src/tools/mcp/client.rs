@@ -1,6 +1,6 @@
 //! The door to rmcp: one connection to a server, in our own words.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation,
-    PaginatedRequestParams, ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams,
-    ResourceContents, ResourceTemplate, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID,
-    UrlElicitationCapability,
+    ProgressNotificationParam, Prompt, ProtocolVersion, ReadResourceRequestParams, ResourceContents,
+    ResourceTemplate, SKILLS_EXTENSION_ID, SubscriptionFilter, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
@@ -29,8 +28,9 @@ use crate::safety::net::{self, Net};
 
 use super::login::{LoginServer, TokenFile, find_authorization};
 use super::offers::{BegunArgument, CompletedOffer};
+use super::pages::PageWalk;
 use super::questions::{QuestionKind, QuestionReply, ServerQuestion};
-use super::refusals::{WANTS_LOGIN, explain_opening, sort_refusal, word_refusal};
+use super::refusals::{explain_opening, sort_refusal, word_refusal};
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// The most messages about progress that wait for a call to take them; older ones are dropped.
@@ -214,24 +214,12 @@ impl McpConnection {
     /// # Errors
     /// The end of a sentence about the server.
     pub async fn list_tools(&self, most: usize) -> Result<Vec<Value>, String> {
-        let (mut tools, mut seen, mut cursor) = (Vec::new(), BTreeSet::new(), None);
+        let (mut walk, mut tools) = (PageWalk::of("tools", most), Vec::new());
         loop {
-            let request = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.list_tools(Some(request)).await.map_err(|error| {
-                if error.is_authorization_required() {
-                    return WANTS_LOGIN.to_owned();
-                }
-                format!("does not list its tools: {}", word_refusal(&error))
-            })?;
+            let page = self.service.list_tools(Some(walk.request())).await.map_err(|error| walk.refuse(&error))?;
             tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()));
-            if tools.len() > most {
-                return Err(format!("has more than {most} tools"));
-            }
-            cursor = page.next_cursor;
-            match &cursor {
-                None => return Ok(tools),
-                Some(next) if !seen.insert(next.clone()) => return Err("lists its tools in a circle".to_owned()),
-                Some(_) => {}
+            if !walk.advance(tools.len(), page.next_cursor)? {
+                return Ok(tools);
             }
         }
     }

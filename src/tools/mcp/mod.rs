@@ -16,6 +16,8 @@ mod client;
 #[cfg(feature = "mcp")]
 mod login;
 #[cfg(feature = "mcp")]
+mod pages;
+#[cfg(feature = "mcp")]
 mod refusals;
 #[cfg(feature = "mcp")]
 mod rounds;

@@ -48,28 +48,25 @@ pub(super) enum CompletedOffer {
 impl TypedOffer<'_> {
     /// The argument that is begun, and what of the typed text stands before its value.
     fn find_argument(self, listed: &ServerOffers) -> Option<(BegunArgument, String)> {
+        let begin = |of, argument: &str, value: &str, before: &str| {
+            let begun = BegunArgument { of, argument: argument.to_owned(), value: value.to_owned() };
+            (begun, before.to_owned())
+        };
         match self {
             Self::Resource(typed) => listed.resources.iter().find_map(|(form, _)| {
-                let (before, (argument, _)) =
-                    form.split_once('{').and_then(|(b, rest)| Some((b, rest.split_once('}')?)))?;
+                let (before, rest) = form.split_once('{')?;
                 let value = typed.strip_prefix(before).filter(|value| !value.contains('/'))?;
-                let of = CompletedOffer::Template(form.clone());
-                Some((
-                    BegunArgument { of, argument: argument.to_owned(), value: value.to_owned() },
-                    before.to_owned(),
-                ))
+                Some(begin(CompletedOffer::Template(form.clone()), rest.split_once('}')?.0, value, before))
             }),
             Self::Prompt { name, words } => {
                 let (_, arguments) = listed.prompts.iter().find(|(known, _)| known == name)?;
                 let (done, last) = words.rsplit_once(' ').unwrap_or(("", words));
                 let by_name =
                     last.split_once('=').filter(|(name, _)| arguments.split(' ').any(|known| known == *name));
-                let (argument, value, before) = match by_name {
-                    Some((argument, value)) => (argument, value, format!("{argument}=")),
-                    None => (arguments.split(' ').nth(done.split_whitespace().count())?, last, String::new()),
-                };
-                let of = CompletedOffer::Prompt(name.to_owned());
-                Some((BegunArgument { of, argument: argument.to_owned(), value: value.to_owned() }, before))
+                let next = || arguments.split(' ').nth(done.split_whitespace().count());
+                let (argument, value) = by_name.or_else(|| Some((next()?, last)))?;
+                let before = &last[..last.len() - value.len()];
+                Some(begin(CompletedOffer::Prompt(name.to_owned()), argument, value, before))
             }
         }
     }

@@ -1,17 +1,14 @@
 //! What a server is asked about its skills (SEP-2640). One whose files have no fixed digests is not taken, as nothing could be
 //! held against them.
 
-use std::collections::BTreeSet;
-
-use rmcp::model::{
-    PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, Skill, SkillResource, SkillResources,
-};
+use rmcp::model::{ReadResourceRequestParams, ResourceContents, Skill, SkillResource, SkillResources};
 
 use crate::base::digest::percent_decode;
 use crate::base::image::decode_base64;
 use crate::skills::{ServedFile, ServedSkill};
 
 use super::client::McpConnection;
+use super::pages::PageWalk;
 use super::refusals::word_refusal;
 
 /// The most files of a skill.
@@ -28,20 +25,13 @@ impl McpConnection {
         if !self.service.peer_info().is_some_and(|info| info.capabilities.supports_skills()) {
             return Ok(Vec::new());
         }
-        let (mut skills, mut seen, mut cursor) = (Vec::new(), BTreeSet::new(), None);
+        let (mut walk, mut skills) = (PageWalk::of("skills", most), Vec::new());
         loop {
-            let request = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.list_skills(Some(request)).await;
-            let page = page.map_err(|error| format!("does not list its skills: {}", word_refusal(&error)))?;
+            let page =
+                self.service.list_skills(Some(walk.request())).await.map_err(|error| walk.refuse(&error))?;
             skills.extend(page.skills.iter().filter_map(convert_skill));
-            if skills.len() > most {
-                return Err(format!("has more than {most} skills"));
-            }
-            cursor = page.next_cursor;
-            match &cursor {
-                None => return Ok(skills),
-                Some(next) if !seen.insert(next.clone()) => return Err("lists its skills in a circle".to_owned()),
-                Some(_) => {}
+            if !walk.advance(skills.len(), page.next_cursor)? {
+                return Ok(skills);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! The skills of servers (SEP-2640): listed when a server is up, fetched through it when one of them is loaded.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use tokio::time::timeout;
@@ -10,6 +9,7 @@ use crate::skills::{ServedFuture, ServedSkill, SkillServer};
 use super::{McpConnection, McpServer, McpServers};
 
 /// One server as the catalogue of skills sees it.
+#[derive(Debug)]
 struct ServerOfSkills {
     name: String,
     /// Weak, as the servers end with the agent, and not with a skill that somebody kept.
@@ -69,11 +69,5 @@ impl SkillServer for ServerOfSkills {
     fn fetch_file<'a>(&'a self, uri: &'a str) -> ServedFuture<'a, Vec<u8>> {
         let uri = uri.to_owned();
         Box::pin(self.ask(|_, connection| async move { connection.fetch_resource(&uri).await }))
-    }
-}
-
-impl fmt::Debug for ServerOfSkills {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
     }
 }

@@ -45,8 +45,9 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "rmcp",
         &[
-            "src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/refusals.rs",
-            "src/tools/mcp/rounds.rs", "src/tools/mcp/serve/", "src/tools/mcp/skill_wire.rs",
+            "src/tools/mcp/client.rs", "src/tools/mcp/login.rs", "src/tools/mcp/pages.rs",
+            "src/tools/mcp/refusals.rs", "src/tools/mcp/rounds.rs", "src/tools/mcp/serve/",
+            "src/tools/mcp/skill_wire.rs",
         ],
     ),
     ("rustls", &["src/safety/net.rs", "src/safety/net/"]),
