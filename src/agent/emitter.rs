@@ -9,8 +9,9 @@ use std::task::Poll;
 use jiff::Timestamp;
 
 use super::cancel::Cancel;
+use super::hooks::HookReport;
 use crate::conversation::event::{EVENT_VERSION, Event, EventKind};
-use crate::conversation::{EventSink, OutputQueue};
+use crate::conversation::{EventSink, HookRun, OutputQueue};
 
 /// Emits the events of successive runs.
 pub struct Emitter {
@@ -102,6 +103,20 @@ impl Emitter {
     /// and [`Emitter::wait_closed`] report the failure.
     pub fn notify(&self, kind: EventKind) {
         let _ = self.emit(kind);
+    }
+
+    /// Takes note of hooks that ran, and warns of those that failed.
+    pub fn report_hooks(&self, report: HookReport) {
+        self.note_hooks(&report.runs);
+        self.warn(report.warnings);
+    }
+
+    /// Takes note of hooks that ran.
+    pub fn note_hooks(&self, runs: &[HookRun]) {
+        let mut inner = self.inner.lock().expect("no sink panics");
+        for run in runs {
+            inner.sink.note_hook(run);
+        }
     }
 
     /// Emits one warning for each message.

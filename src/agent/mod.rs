@@ -88,7 +88,7 @@ pub use call::{CallEnd, CalledByHand, call_by_hand};
 pub use cancel::Cancel;
 pub use conversation::Conversation;
 pub use emitter::Emitter;
-pub use hooks::{HookCall, HookGround, Hooks};
+pub use hooks::{HookCall, HookGround, HookReport, Hooks};
 pub use limits::ReachedLimit;
 pub use loops::{LoopDetector, LoopVerdict, ObservedCall, ObservedEnd};
 pub use orchestration::{ChosenFlow, FlowPrompt, Flows, Orchestration, Role, Roles, Titler, title_conversation};

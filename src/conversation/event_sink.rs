@@ -1,6 +1,7 @@
 //! Where events go.
 
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 
@@ -11,6 +12,21 @@ pub trait EventSink: Send {
     /// # Errors
     /// The events can no longer be read (stdout was closed); the turn then ends.
     fn emit(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Takes note of a hook that ran, which is no event: hooks also run before a run begins and after it has ended.
+    fn note_hook(&mut self, _: &HookRun) {}
+}
+
+/// A hook that ran.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HookRun {
+    pub name: String,
+    /// The event that it ran at, as in its file.
+    pub event: &'static str,
+    pub began: SystemTime,
+    pub duration: Duration,
+    /// What became of it, if it has not let things go on: `failed`, `denied`.
+    pub error: Option<&'static str>,
 }
 
 /// The queues that a sink writes into. Work waits while they are full.

@@ -22,4 +22,4 @@ pub mod export;
 pub mod import;
 
 pub use archive::Archive;
-pub use event_sink::{EventSink, OutputQueue};
+pub use event_sink::{EventSink, HookRun, OutputQueue};

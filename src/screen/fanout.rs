@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::conversation::EventSink;
 use crate::conversation::event::Event;
+use crate::conversation::{EventSink, HookRun};
 
 /// Passes each event to every sink, in order.
 pub struct Fanout {
@@ -21,5 +21,9 @@ impl EventSink for Fanout {
             outcome = outcome.and(sink.emit(event));
         }
         outcome
+    }
+
+    fn note_hook(&mut self, run: &HookRun) {
+        self.sinks.iter_mut().for_each(|sink| sink.note_hook(run));
     }
 }

@@ -57,7 +57,7 @@ pub use jsonl::Jsonl;
 pub use loan::{Loan, is_lent};
 pub use look::{Look, LookFacts, choose_look};
 #[cfg(feature = "otlp")]
-pub use otlp::{Collector, Otlp, OtlpExport};
+pub use otlp::{Collector, OtlpExport};
 pub use outlets::Outlets;
 pub use person::Person;
 pub use rendering::Rendering;

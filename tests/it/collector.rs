@@ -1,5 +1,6 @@
 //! The data of a run that an OpenTelemetry collector gets.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -185,4 +186,52 @@ fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
         .run()
         .success()
         .stderr_has("agent.yaml:1: `telemetry` is left out");
+}
+
+/// The traces that spans belong to: each begins with the ids of its trace (16 bytes) and of itself (8).
+fn list_traces(spans: &[u8]) -> BTreeSet<&[u8]> {
+    let begins = |part: &&[u8]| part.starts_with(&[0x0a, 16]) && part[18..].starts_with(&[0x12, 8]);
+    // A name and its value may look like that.
+    spans.windows(28).filter(begins).map(|part| &part[2..18]).filter(|id| !id.is_ascii()).collect()
+}
+
+#[test]
+fn each_hook_is_a_span_in_the_trace_of_its_run() {
+    let collector = Collector::start("200 OK");
+    let server =
+        Server::start([Reply::call("write_file", &json!({"path": "a", "content": "x"})), Reply::text("done")]);
+    let hook = |on: &str, script: &str| format!("on: {on}\ncommand: [sh, -c, {script}]\n");
+    Run::task(&server, "task")
+        .args(["--set", &format!("telemetry.otlp_endpoint={}", collector.url), "--approve", "all"])
+        .config("hooks/begins.yaml", &hook("session_start", "echo hello"))
+        .config("hooks/hears.yaml", &hook("prompt", "'true'"))
+        .config("hooks/refuses.yaml", &hook("before_tool", "echo no-such-files >&2; exit 2"))
+        .config("hooks/fails.yaml", &hook("stop", "exit 1"))
+        .config("hooks/ends.yaml", &hook("session_end", "'true'"))
+        .run()
+        .success();
+    let spans = collector.bodies("/v1/traces");
+    for part in ["hook begins", "hook hears", "hook refuses", "denied", "hook fails", "failed", "hook ends"] {
+        assert!(has(&spans, part), "no {part} among the spans");
+    }
+    for event in ["session_start", "prompt", "before_tool", "stop", "session_end"] {
+        assert!(has(&spans, event), "no {event} among the spans");
+    }
+    assert!(!has(&spans, "no-such-files"), "what a hook says was exported");
+    assert_eq!(list_traces(&spans).len(), 1);
+}
+
+#[test]
+fn each_of_many_tasks_is_a_trace_of_its_own() {
+    let collector = Collector::start("200 OK");
+    let server = Server::answering(|_, _| Reply::text("done"));
+    let setting = format!("telemetry.otlp_endpoint={}", collector.url);
+    Run::new()
+        .server(&server)
+        .args(["map", "Do {{ item }}", "--set", &setting])
+        .stdin("a\nb\nc\n")
+        .run()
+        .success();
+    let spans = collector.bodies("/v1/traces");
+    assert_eq!((count(&spans, "invoke_agent default"), list_traces(&spans).len()), (3, 3));
 }

@@ -1,7 +1,7 @@
 //! Many tasks, each a run of its own. They share one limiter of requests, one account, and without isolation one agent.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -45,9 +45,14 @@ pub struct MapRunner {
     shared: Option<Arc<Agent>>,
     /// What the first assembly warned of.
     pub warnings: Vec<String>,
+    /// Opens what sees the events of one task; `None`: nothing does.
+    pub open_sink: Option<SinkOpener>,
     /// Stops every task.
     pub cancel: Cancel,
 }
+
+/// Opens a sink for the events of one task.
+pub type SinkOpener = Arc<dyn Fn() -> Box<dyn EventSink> + Send + Sync>;
 
 /// The directory in which each task may change files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -69,12 +74,15 @@ enum TaskPlace {
 }
 
 /// One task.
+#[derive(Default)]
 pub struct MapTask {
     /// `None` if the messages of the prompt ask for themselves.
     pub said: Option<String>,
     /// What prompts read as `vars.item`.
     pub item: Value,
     pub skills: Vec<String>,
+    /// Set to the id of its session as soon as that is kept.
+    pub session: Arc<OnceLock<String>>,
 }
 
 /// The end of one task.
@@ -120,6 +128,7 @@ impl MapRunner {
             ledger,
             shared: None,
             warnings: Vec::new(),
+            open_sink: None,
             cancel: Cancel::default(),
         };
         let (agent, warnings) = runner.assemble(workspace, None)?;
@@ -159,7 +168,7 @@ impl MapRunner {
     /// # Errors
     /// Its agent or its directory cannot be made.
     pub async fn run(&self, task: MapTask) -> Result<MapOutcome, SetupError> {
-        let MapTask { said, item, skills } = task;
+        let MapTask { said, item, skills, session: known_session } = task;
         let place = self.make_place().await?;
         let workspace = match &place {
             TaskPlace::Shared => &self.workspace,
@@ -181,7 +190,12 @@ impl MapRunner {
             require_history(&conversation)?;
         }
         let id = conversation.session.id().to_owned();
-        let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(Unwatched)));
+        if self.store.is_some() {
+            let _ = known_session.set(id.clone());
+        }
+        let sink =
+            self.open_sink.as_ref().map_or_else(|| Box::new(Unwatched) as Box<dyn EventSink>, |open| open());
+        let mut run = Run::new(Emitter::new(id, new_run_id(), sink));
         if let Some(ledger) = &self.ledger {
             run.ledger = ledger.open_below();
         }
@@ -238,7 +252,7 @@ impl MapRunner {
     }
 }
 
-/// Nobody watches one task of many.
+/// Nobody watches the events of a task.
 struct Unwatched;
 
 impl EventSink for Unwatched {

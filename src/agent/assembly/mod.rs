@@ -58,7 +58,7 @@ pub use error::{SetupError, SetupErrorKind};
 pub use flow_choice::FlowChoice;
 pub use git::clone_repository;
 use ground::{AgentInputs, SharedServices};
-pub use map::{MapOutcome, MapRunner, MapTask, TaskIsolation};
+pub use map::{MapOutcome, MapRunner, MapTask, SinkOpener, TaskIsolation};
 pub use model_check::{ModelCheck, ModelCheckResult, Reached, format_yaml as model_file};
 use models::chosen_model;
 pub use models::find_choosing_key;

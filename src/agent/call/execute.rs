@@ -219,8 +219,8 @@ impl<'a> PreparedCall<'a> {
         };
         let mut result = result;
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
-            let warnings = Box::pin(hooks::take_result(agent, &self.call.name, &self.arguments, output)).await;
-            emitter.warn(warnings);
+            let report = Box::pin(hooks::take_result(agent, &self.call.name, &self.arguments, output)).await;
+            emitter.report_hooks(report);
         }
         if let Some(change) = change {
             Box::pin(services.end_change(change)).await;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::Agent;
 use crate::agent::turn::{Turn, TurnStop};
+use crate::agent::{Agent, HookReport};
 use crate::base::output::ToolOutput;
 use crate::config::HookEvent;
 use crate::conversation::message::ToolCall;
@@ -40,7 +40,7 @@ impl<'t> Turn<'t> {
         let session = json!({ "session_id": self.conversation.session.id() });
         let call = (prepared.call.name.as_str(), &prepared.arguments);
         let said = run_hooks(self.agent, HookEvent::BeforeTool, call, session).await;
-        self.run.emitter.warn(said.warnings);
+        self.run.emitter.report_hooks(said.report);
         if let Some(why) = said.deny {
             return match self.deny_by_policy(&prepared.call, &why, Grounds::Rule)? {
                 PermissionDecision::Refuse(end, why) => Ok(Some((end, why))),
@@ -68,18 +68,18 @@ impl<'t> Turn<'t> {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
         let session = json!({ "session_id": self.conversation.session.id() });
         let said = run_hooks(self.agent, HookEvent::Permission, (&call.name, &arguments), session).await;
-        self.run.emitter.warn(said.warnings);
+        self.run.emitter.report_hooks(said.report);
         said.deny
     }
 }
 
-/// Has the hooks see the result of a call, and change it. Returns the hooks that failed.
+/// Has the hooks see the result of a call, and change it. Returns the hooks that ran.
 pub(super) async fn take_result(
     agent: &Agent,
     tool: &str,
     arguments: &Value,
     output: &mut ToolOutput,
-) -> Vec<String> {
+) -> HookReport {
     let text = &output.observation[..output.observation.floor_char_boundary(MOST_RESULT)];
     let said = run_hooks(agent, HookEvent::AfterTool, (tool, arguments), json!({ "tool_response": text })).await;
     if let Some(result) = said.result {
@@ -91,5 +91,5 @@ pub(super) async fn take_result(
         output.observation += text.trim();
         output.observation += "]";
     }
-    said.warnings
+    said.report
 }

@@ -205,7 +205,7 @@ impl<'t> Turn<'t> {
             let notified = notify_hooks(self.agent, self.conversation.session.id(), &message);
             // The question waits for no hook.
             let beside = async {
-                self.run.emitter.warn(notified.await);
+                self.run.emitter.report_hooks(notified.await);
                 std::future::pending().await
             };
             tokio::select! {

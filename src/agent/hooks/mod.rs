@@ -9,6 +9,7 @@ mod say;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -16,12 +17,13 @@ use serde_json::{Value, json};
 use crate::base::secrets::Redactor;
 use crate::base::text::GlobPattern;
 use crate::config::{HookConfig, HookEvent, HookSpeech, peer_tools};
+use crate::conversation::HookRun;
 use crate::conversation::export::write_for_peer;
 use crate::conversation::session::Session;
 use crate::safety::sandbox::Sandbox;
 use crate::tools::Environment;
 
-pub use say::HookSay;
+pub use say::{HookReport, HookSay};
 
 /// The hooks of an agent.
 #[derive(Default)]
@@ -116,12 +118,15 @@ impl Hooks {
         let said = join_all(meant.iter().map(|hook| async {
             let input = hook.translate_input(tool, &input);
             let transcript = transcript.filter(|_| hook.config.speaks == HookSpeech::Claude);
-            program::run_hook(&hook.config, ground, &input, transcript).await
+            let (began, clock) = (SystemTime::now(), Instant::now());
+            let ended = program::run_hook(&hook.config, ground, &input, transcript).await;
+            let (name, event) = (hook.config.name.clone(), event.names()[0]);
+            (HookRun { name, event, began, duration: clock.elapsed(), error: None }, ended)
         }))
         .await;
         let mut all = HookSay::default();
-        for (hook, said) in meant.iter().zip(said) {
-            all.add(&hook.config.name, event, said, |own| hook.translate_arguments(tool, own));
+        for (hook, (run, ended)) in meant.iter().zip(said) {
+            all.add(run, event, ended, |own| hook.translate_arguments(tool, own));
         }
         all
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::base::text;
 use crate::config::HookEvent;
+use crate::conversation::HookRun;
 use crate::safety::process::Exit;
 
 use super::program::EndedHook;
@@ -25,7 +26,14 @@ pub struct HookSay {
     pub result: Option<String>,
     /// Texts for the model.
     pub context: Vec<String>,
-    /// The hooks that failed.
+    pub report: HookReport,
+}
+
+/// The hooks that ran, for those who watch.
+#[derive(Debug, Default, PartialEq)]
+pub struct HookReport {
+    pub runs: Vec<HookRun>,
+    /// Those that failed.
     pub warnings: Vec<String>,
 }
 
@@ -68,15 +76,19 @@ impl HookSay {
     /// Adds what one hook did; `translate` puts its arguments into our words. A denial stays, whatever others say.
     pub(super) fn add(
         &mut self,
-        name: &str,
+        mut run: HookRun,
         event: HookEvent,
         ended: Result<EndedHook, String>,
         translate: impl FnOnce(Value) -> Value,
     ) {
-        let said = ended.and_then(|ended| read_ended(event, &ended));
-        match said {
-            Err(why) => self.warnings.push(format!("the hook `{name}` had no say: {why}")),
+        let name = &run.name;
+        match ended.and_then(|ended| read_ended(event, &ended)) {
+            Err(why) => {
+                self.report.warnings.push(format!("the hook `{name}` had no say: {why}"));
+                run.error = Some("failed");
+            }
             Ok(said) => {
+                run.error = said.deny.as_ref().map(|_| "denied");
                 let named = |why: String| format!("the hook `{name}` says: {}", why.trim());
                 self.deny = self.deny.take().or(said.deny.map(named));
                 self.ask = self.ask.take().or(said.ask.map(named));
@@ -85,6 +97,7 @@ impl HookSay {
                 self.context.extend(said.context);
             }
         }
+        self.report.runs.push(run);
     }
 }
 
@@ -132,12 +145,14 @@ fn read_output(event: HookEvent, output: &str) -> Result<HookSay, String> {
             other => other.to_string(),
         }),
         context: additional_context.or(output.context).into_iter().collect(),
-        warnings: Vec::new(),
+        report: HookReport::default(),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
@@ -145,7 +160,13 @@ mod tests {
     fn said(event: HookEvent, code: i32, output: &str, errors: &str) -> HookSay {
         let mut say = HookSay::default();
         let (output, errors) = (output.to_owned(), errors.to_owned());
-        say.add("h", event, Ok(EndedHook { exit: Exit::Code(code), output, errors }), |own| own);
+        let (name, began) = ("h".to_owned(), std::time::SystemTime::UNIX_EPOCH);
+        let run = HookRun { name, event: event.names()[0], began, duration: Duration::ZERO, error: None };
+        say.add(run, event, Ok(EndedHook { exit: Exit::Code(code), output, errors }), |own| own);
+        let [HookRun { error, .. }] = &std::mem::take(&mut say.report.runs)[..] else { panic!("one ran") };
+        let expected =
+            say.deny.as_ref().map(|_| "denied").or((!say.report.warnings.is_empty()).then_some("failed"));
+        assert_eq!(*error, expected);
         say
     }
 
@@ -179,7 +200,7 @@ mod tests {
     fn what_fails_has_no_say() {
         for (code, output) in [(1, ""), (0, "{broken"), (127, "{}")] {
             let say = said(HookEvent::BeforeTool, code, output, "oh");
-            assert_eq!((say.deny, say.warnings.len()), (None, 1), "{code} {output}");
+            assert_eq!((say.deny, say.report.warnings.len()), (None, 1), "{code} {output}");
         }
         assert_eq!(said(HookEvent::Prompt, 0, "remember the milk\n", "").context, ["remember the milk"]);
         assert_eq!(said(HookEvent::AfterTool, 0, "formatted 3 files\n", ""), HookSay::default());

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::agent::hooks::HookReport;
 use crate::agent::{Agent, Conversation, Run};
 use crate::config::HookEvent;
 use crate::conversation::attachment::Attachment;
@@ -24,7 +25,7 @@ impl Turn<'_> {
             "stop_hook_active": self.held_by_hooks > 0,
         });
         let said = self.agent.hooks.run_in(HookEvent::Stop, &self.conversation.session, facts).await;
-        self.run.emitter.warn(said.warnings);
+        self.run.emitter.report_hooks(said.report);
         let Some(why) = said.deny else { return Ok(false) };
         self.held_by_hooks += 1;
         let text = self.agent.redactor.redact_known(&why).into_owned();
@@ -43,7 +44,7 @@ impl Turn<'_> {
             "custom_instructions": focus,
         });
         let said = self.agent.hooks.run_in(HookEvent::BeforeCompress, &self.conversation.session, facts).await;
-        self.run.emitter.warn(said.warnings);
+        self.run.emitter.report_hooks(said.report);
         if let Some(why) = said.deny.filter(|_| is_manual) {
             self.run.emitter.warn([why]);
             return None;
@@ -54,16 +55,16 @@ impl Turn<'_> {
 }
 
 /// Has the hooks hear that a person is asked something.
-pub(in crate::agent) async fn notify_hooks(agent: &Agent, session: &str, message: &str) -> Vec<String> {
+pub(in crate::agent) async fn notify_hooks(agent: &Agent, session: &str, message: &str) -> HookReport {
     let facts = json!({ "session_id": session, "message": message });
-    agent.hooks.run(HookEvent::Notify, None, facts).await.warnings
+    agent.hooks.run(HookEvent::Notify, None, facts).await.report
 }
 
 /// Has the hooks hear that a person leaves a conversation, or that its run is over. `reason` is a word of the hooks'
-/// documents: `exit`, `clear`, `resume`. Returns the hooks that failed.
-pub async fn end_session(agent: &Agent, conversation: &Conversation, reason: &str) -> Vec<String> {
+/// documents: `exit`, `clear`, `resume`. Returns the hooks that ran.
+pub async fn end_session(agent: &Agent, conversation: &Conversation, reason: &str) -> HookReport {
     let facts = json!({ "reason": reason });
-    agent.hooks.run_in(HookEvent::SessionEnd, &conversation.session, facts).await.warnings
+    agent.hooks.run_in(HookEvent::SessionEnd, &conversation.session, facts).await.report
 }
 
 /// Has the hooks hear that a conversation begins or goes on, and what the person says. Returns what they add to the
@@ -87,7 +88,8 @@ pub(in crate::agent) async fn hear_hooks(
     ];
     for (_, event, facts) in events.into_iter().filter(|(happens, ..)| *happens) {
         let said = agent.hooks.run_in(event, &conversation.session, facts).await;
-        warnings.extend(said.warnings);
+        run.emitter.note_hooks(&said.report.runs);
+        warnings.extend(said.report.warnings);
         if let Some(why) = said.deny.filter(|_| event == HookEvent::Prompt) {
             return Err(why);
         }

@@ -22,8 +22,8 @@ use crate::conversation::event::RunStatus;
 use crate::conversation::message::Usage;
 use crate::prompt::Registry;
 
-pub use queue::TaskQueue;
-pub use results::ResultStore;
+pub use queue::{QueueStatus, TaskQueue};
+pub use results::{HeldTask, ResultStatus, ResultStore};
 pub use work::{Worker, WorkerPlan};
 
 /// The version of what travels.
@@ -80,6 +80,22 @@ pub struct FinishedTask {
     pub session: Option<String>,
     /// The worker that did it.
     pub worker: String,
+}
+
+/// What the queue and the database hold.
+pub struct ScaleStatus {
+    pub queue: QueueStatus,
+    pub results: ResultStatus,
+}
+
+impl ScaleStatus {
+    /// Asks both.
+    ///
+    /// # Errors
+    /// One of them cannot be asked: a sentence.
+    pub async fn ask(queue: &TaskQueue, results: &ResultStore) -> Result<Self, String> {
+        Ok(Self { queue: queue.status().await?, results: results.status().await? })
+    }
 }
 
 impl QueuedTask {

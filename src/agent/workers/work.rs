@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 
 use super::queue::{ACK_WAIT, Delivery, TaskQueue};
 use super::results::{Lease, ResultStore, TaskClaim, Written};
-use super::{FinishedTask, QueuedTask, TaskChoices};
+use super::{FinishedTask, QueuedTask, ScaleStatus, TaskChoices};
 use crate::agent::Cancel;
-use crate::agent::assembly::{MapRunner, MapTask, RunOptions, TaskIsolation};
+use crate::agent::assembly::{MapRunner, MapTask, RunOptions, SinkOpener, TaskIsolation};
 use crate::agent::exit;
 use crate::base::digest::hash_sha256;
 use crate::config::Config;
@@ -24,6 +24,9 @@ use crate::conversation::session::Store;
 use crate::files::private::make_private_dir;
 use crate::files::workspace::Workspace;
 
+/// How often the log of a session is looked at for lines to add, and how many looks a lease is held for at the longest.
+const FOLLOW: Duration = Duration::from_secs(1);
+const MOST_LOOKS: u64 = ACK_WAIT.as_secs() / 3;
 /// The longest that an empty queue is waited for at a time, and so the longest until a signal is heeded.
 const WAIT: Duration = Duration::from_secs(2);
 /// After how long a task that cannot be begun is delivered again.
@@ -48,6 +51,8 @@ pub struct WorkerPlan {
     pub jobs: usize,
     /// Where results and sessions are until they are handed in.
     pub spool: PathBuf,
+    /// Opens what sees the events of a task.
+    pub open_sink: Option<SinkOpener>,
     /// Tells a person that something is gone, or back.
     pub tell: fn(&str),
 }
@@ -139,6 +144,14 @@ impl Worker {
         Some(std::iter::once(first).chain(others).collect())
     }
 
+    /// What the queue and the database hold.
+    ///
+    /// # Errors
+    /// One of them cannot be asked: a sentence.
+    pub async fn ask_status(&self) -> Result<ScaleStatus, String> {
+        ScaleStatus::ask(&self.queue, &self.results).await
+    }
+
     async fn wait_a_while(&self, pause: &mut Duration) {
         tokio::select! {
             () = tokio::time::sleep(*pause) => {}
@@ -186,9 +199,10 @@ impl Worker {
             return self.hand_in(finished, &lease, &delivery).await;
         }
         self.counts.running.fetch_add(1, Ordering::Relaxed);
+        let session = Arc::<OnceLock<String>>::default();
         let finished = tokio::select! {
-            finished = self.run(&task) => finished,
-            () = self.hold(&lease, &delivery) => {
+            finished = self.run(&task, &session) => finished,
+            () = self.hold(&lease, &delivery, &session) => {
                 // Another worker has it: what ran here is stopped, and nothing is written.
                 self.counts.dropped.fetch_add(1, Ordering::Relaxed);
                 self.counts.running.fetch_sub(1, Ordering::Relaxed);
@@ -200,6 +214,13 @@ impl Worker {
             Some(finished) => self.hand_in(finished, &lease, &delivery).await,
             None => {
                 // A lease that is not given back runs out.
+                if let Some(id) = session.get() {
+                    let log = self.read_log(id);
+                    if self.results.renew(&lease, Some(id), 0, &log.lines().collect::<Vec<_>>()).await == Ok(true)
+                    {
+                        let _ = self.sessions().delete(id);
+                    }
+                }
                 let _ = self.results.release(&lease).await;
                 delivery.give_back(Duration::ZERO).await;
             }
@@ -231,24 +252,45 @@ impl Worker {
         }
     }
 
-    /// Holds a task until its lease is lost. Without the database it is held on: its result will wait.
-    async fn hold(&self, lease: &Lease<'_>, delivery: &Delivery) {
-        loop {
-            tokio::time::sleep(ACK_WAIT / 3).await;
-            if self.results.renew(lease).await == Ok(false) {
-                return;
+    /// Holds a task until its lease is lost, and adds to the log of its session in the database. Without the database it is
+    /// held on: its lines and its result will wait.
+    async fn hold(&self, lease: &Lease<'_>, delivery: &Delivery, session: &OnceLock<String>) {
+        let mut sent = 0;
+        for look in 1.. {
+            tokio::time::sleep(FOLLOW).await;
+            let id = session.get().map(String::as_str);
+            let log = id.map(|id| self.read_log(id)).unwrap_or_default();
+            let gained: Vec<&str> = log.lines().skip(sent).collect();
+            let is_due = look % MOST_LOOKS == 0;
+            if is_due || !gained.is_empty() {
+                match self.results.renew(lease, id, i64::try_from(sent).unwrap_or(i64::MAX), &gained).await {
+                    Ok(true) => sent += gained.len(),
+                    Ok(false) => return,
+                    Err(_) => {}
+                }
             }
-            delivery.keep_alive().await;
+            if is_due {
+                delivery.keep_alive().await;
+            }
         }
     }
 
+    /// The whole lines that the log of a session has by now.
+    fn read_log(&self, id: &str) -> String {
+        let mut log =
+            self.sessions().find(id).ok().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        log.truncate(log.rfind('\n').map_or(0, |end| end + 1));
+        log
+    }
+
     /// Runs a task; `None` if it was interrupted.
-    async fn run(&self, task: &QueuedTask) -> Option<FinishedTask> {
+    async fn run(&self, task: &QueuedTask, session: &Arc<OnceLock<String>>) -> Option<FinishedTask> {
         let runner = match self.find_runner(&task.choices) {
             Ok(runner) => runner,
             Err(why) => return Some(FinishedTask::refuse(task, &self.name, exit::CONFIGURATION, why)),
         };
-        let work = MapTask { said: task.said.clone(), item: task.item.clone(), skills: task.skills.clone() };
+        let QueuedTask { said, item, skills, .. } = task.clone();
+        let work = MapTask { said, item, skills, session: Arc::clone(session) };
         match runner.run(work).await {
             Ok(outcome) if outcome.ending.status == RunStatus::Interrupted => None,
             Ok(outcome) => Some(FinishedTask::of_outcome(task, &self.name, outcome)),
@@ -266,8 +308,10 @@ impl Worker {
         let plan = &self.plan;
         let options = choices.to_options(&plan.config, &plan.options)?;
         let store = Some(self.sessions());
-        let runner = MapRunner::new(&plan.config, &plan.workspace, options, store, plan.isolation, None);
-        let runner = Arc::new(runner.map_err(|error| error.message)?);
+        let mut runner = MapRunner::new(&plan.config, &plan.workspace, options, store, plan.isolation, None)
+            .map_err(|error| error.message)?;
+        runner.open_sink.clone_from(&plan.open_sink);
+        let runner = Arc::new(runner);
         if runners.len() == MOST_RUNNERS {
             runners.clear();
         }
@@ -324,17 +368,18 @@ impl Worker {
 
     /// Writes a result into the database, then into the stream of results.
     async fn deliver(&self, spooled: &SpooledResult) -> Result<Written, String> {
-        let sessions = self.sessions();
         let session = spooled.finished.session.as_deref();
-        let log = session.and_then(|id| fs::read_to_string(sessions.find(id).ok()?).ok()).unwrap_or_default();
+        let log = session.map(|id| self.read_log(id)).unwrap_or_default();
         let FinishedTask { job, id, .. } = &spooled.finished;
         let written = self.results.finish(&spooled.finished, spooled.fence, &log).await?;
-        if let Some(kept) = self.results.find(job, id).await? {
+        if written == Written::Kept {
+            self.queue.report(&spooled.finished).await?;
+        } else if let Some(kept) = self.results.find(job, id).await? {
             self.queue.report(&kept).await?;
         }
         if let Some(id) = session {
             // What stays takes room and nothing else.
-            let _ = sessions.delete(id);
+            let _ = self.sessions().delete(id);
         }
         Ok(written)
     }

@@ -254,7 +254,7 @@ impl AcpSession {
         let seat = self.seat.lock().await;
         let agent = &seat.services.agent;
         agent.end_background();
-        seat.run.emitter.warn(end_session(agent, &seat.conversation, "exit").await);
+        seat.run.emitter.report_hooks(end_session(agent, &seat.conversation, "exit").await);
     }
 }
 

@@ -298,7 +298,7 @@ impl Chat {
         self.run.emitter.warn(opened.warnings);
         let before = std::mem::replace(&mut self.conversation, opened.conversation);
         self.is_ephemeral = false;
-        self.run.emitter.warn(end_session(&self.services.agent, &before, "resume").await);
+        self.run.emitter.report_hooks(end_session(&self.services.agent, &before, "resume").await);
         Ok(())
     }
 
@@ -311,13 +311,13 @@ impl Chat {
             assembly::open_conversation(&assembly::open_store(&self.config), &self.origin, &choice, agent)?;
         self.end_background();
         let before = std::mem::replace(&mut self.conversation, opened.conversation);
-        self.run.emitter.warn(end_session(&self.services.agent, &before, "clear").await);
+        self.run.emitter.report_hooks(end_session(&self.services.agent, &before, "clear").await);
         Ok(before)
     }
 
     /// Tells the hooks that the person leaves, and shows which of them failed. Old sessions go, if the settings say so.
     pub async fn tell_end(&self) {
-        self.run.emitter.warn(end_session(&self.services.agent, &self.conversation, "exit").await);
+        self.run.emitter.report_hooks(end_session(&self.services.agent, &self.conversation, "exit").await);
         assembly::apply_retention(&self.config);
     }
 

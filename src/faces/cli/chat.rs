@@ -150,8 +150,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let known = Arc::clone(&config);
     let manner = CliSetup::manner(&config);
     let rendering = manner.rendering.clone();
-    let (sink, export) =
-        CollectorExport::attach_collector(Box::new(Screen::new(&outlets, look, manner)), &config)?;
+    let export = CollectorExport::open(&config)?;
+    let sink = export.attach(Box::new(Screen::new(&outlets, look, manner)));
     let opening = Opening {
         first: args.message.clone(),
         options,

@@ -1,5 +1,6 @@
 //! Sends events to a telemetry collector, if one is configured and the program was built with the feature `otlp`.
 
+use crate::agent::assembly::SinkOpener;
 use crate::config::Config;
 use crate::conversation::EventSink;
 
@@ -16,7 +17,7 @@ const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct CollectorExport {
     #[cfg(feature = "otlp")]
-    closing: Option<screen::OtlpExport>,
+    export: Option<screen::OtlpExport>,
 }
 
 /// The collector to which telemetry is sent, if one is configured.
@@ -32,30 +33,53 @@ fn find_collector(config: &Config) -> Option<screen::Collector> {
     })
 }
 
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(clippy::unnecessary_wraps, clippy::unused_self, unused_variables, reason = "see `otlp`")
+)]
 impl CollectorExport {
-    /// Sends events to the collector as well as to `sink`, if a collector is configured.
-    #[cfg_attr(not(feature = "otlp"), expect(clippy::unnecessary_wraps, unused_variables, reason = "see `otlp`"))]
-    pub fn attach_collector(
-        sink: Box<dyn EventSink>,
-        config: &Config,
-    ) -> Result<(Box<dyn EventSink>, Self), CommandFailure> {
+    /// The export of a configuration.
+    pub fn open(config: &Config) -> Result<Self, CommandFailure> {
         #[cfg(feature = "otlp")]
         if let Some(collector) = find_collector(config) {
-            let (otlp, closing) = screen::Otlp::new(collector).map_err(|why| {
+            let export = screen::OtlpExport::start(collector).map_err(|why| {
                 CommandFailure::word(exit::CONFIGURATION, format!("telemetry.otlp_endpoint: {why}"))
             })?;
-            let sink = Box::new(screen::Fanout { sinks: vec![sink, Box::new(otlp)] });
-            return Ok((sink, Self { closing: Some(closing) }));
+            return Ok(Self { export: Some(export) });
         }
-        Ok((sink, Self::default()))
+        Ok(Self::default())
+    }
+
+    /// Sends events to the collector as well as to `sink`.
+    pub fn attach(&self, sink: Box<dyn EventSink>) -> Box<dyn EventSink> {
+        #[cfg(feature = "otlp")]
+        if let Some(open) = self.opener() {
+            return Box::new(screen::Fanout { sinks: vec![sink, open()] });
+        }
+        sink
+    }
+
+    /// What opens a sink for each of many runs.
+    pub fn opener(&self) -> Option<SinkOpener> {
+        #[cfg(feature = "otlp")]
+        if let Some(export) = &self.export {
+            let open = export.opener();
+            return Some(Arc::new(move || Box::new(open())));
+        }
+        None
+    }
+
+    /// The export that takes figures, if there is one.
+    #[cfg(all(feature = "otlp", feature = "scale"))]
+    pub fn gauges(&self) -> Option<&screen::OtlpExport> {
+        self.export.as_ref()
     }
 
     /// Sends the remaining events. Stays silent after a failed run: its last line must be the reason of the failure.
-    #[cfg_attr(not(feature = "otlp"), expect(clippy::unused_self, unused_variables, reason = "see `otlp`"))]
     pub fn close(self, code: u8) {
         #[cfg(feature = "otlp")]
-        if let Some(closing) = self.closing
-            && let Err(why) = closing.close(LAST_BATCH)
+        if let Some(export) = self.export
+            && let Err(why) = export.close(LAST_BATCH)
             && code == exit::DONE
         {
             super::warn_person(&format!("not all telemetry was exported: {why}"));

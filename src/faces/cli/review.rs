@@ -11,6 +11,7 @@ use crate::config::SettingFlags;
 use crate::prompt::AnswerReader;
 
 use super::args::{ReviewArgs, ReviewFormat};
+use super::collector::CollectorExport;
 use super::github;
 use super::setup::{CliSetup, build_runtime};
 use super::signals::Signals;
@@ -95,11 +96,13 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
         ("max_findings".to_owned(), args.max_findings.into()),
     ];
     let store = (!args.ephemeral).then(|| assembly::open_store(&config));
-    let runner = MapRunner::new(&config, &workspace, options, store, None, args.max_cost)?;
+    let mut runner = MapRunner::new(&config, &workspace, options, store, None, args.max_cost)?;
+    let export = CollectorExport::open(&config)?;
+    runner.open_sink = export.opener();
     runner.warnings.iter().for_each(|warning| warn_person(warning));
     signals.trigger(&runner.cancel);
-    let task = MapTask { said: None, item: Value::Null, skills: Vec::new() };
-    let MapOutcome { ending, result, .. } = runtime.block_on(runner.run(task))?;
+    let MapOutcome { ending, result, .. } = runtime.block_on(runner.run(MapTask::default()))?;
+    export.close(ending.code);
     if ending.code != exit::DONE {
         return Err(CommandFailure::word(ending.code, ending.reason));
     }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::agent::assembly::{self, FlowChoice, OpenedConversation, RunOptions, RunPlace, Services};
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session, exit,
-    run_input,
+    Agent, Cancel, Conversation, Emitter, HookReport, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session,
+    exit, run_input,
 };
 use crate::base::text;
 use crate::config::{ApprovalMode, Config, Env};
@@ -132,11 +132,8 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
     };
     // A dry run sends no telemetry.
-    let (sink, export) = if args.dry_run {
-        (sink, CollectorExport::default())
-    } else {
-        CollectorExport::attach_collector(sink, &config)?
-    };
+    let export = if args.dry_run { CollectorExport::default() } else { CollectorExport::open(&config)? };
+    let sink = export.attach(sink);
     let emitter = Emitter::new(conversation.session.id().to_owned(), assembly::new_run_id(), sink);
     let run = Run { is_dry: args.dry_run, ..Run::new(emitter.set_outlets(Box::new(outlets.clone()))) };
     let is_asked = args.task.is_none() && is_asked(&services.agent, &conversation, &run)?;
@@ -306,7 +303,8 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(CommandFailure::word(exit::FAILED, format!("cannot write the output: {error}")));
     }
-    let failed_hooks = end_session(&agent, &conversation, "exit").await;
+    let HookReport { runs, warnings: failed_hooks } = end_session(&agent, &conversation, "exit").await;
+    run.emitter.note_hooks(&runs);
     assembly::apply_retention(&config);
     for warning in &failed_hooks {
         super::warn_person(warning);

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::agent::assembly::RunOptions;
 use crate::agent::exit::Signal;
-use crate::agent::workers::{ResultStore, TaskQueue, Worker, WorkerPlan};
+use crate::agent::workers::{HeldTask, ResultStore, ScaleStatus, TaskQueue, Worker, WorkerPlan};
 use crate::base::text;
 use crate::config::{SettingFlag, SettingFlags};
 use crate::prompt::AnswerReader;
 
 use super::args::{ServingArgs, WorkerArgs, WorkerCommand};
+use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime};
 use super::signals::{self, Signals};
 use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, warn_person};
@@ -64,7 +65,9 @@ pub(super) fn run_worker(mut setup: CliSetup, args: WorkerArgs) -> CommandOutcom
     let approve = approve.map(|mode| mode.name().to_owned());
     let flags = SettingFlags::default().of_agent(agent.clone()).with(SettingFlag::Approve, approve);
     let (workspace, config) = setup.load_with(flags)?;
+    let export = CollectorExport::open(&config)?;
     let plan = WorkerPlan {
+        open_sink: export.opener(),
         spool: config.dirs.state.join("worker"),
         workspace,
         options: RunOptions { agent, model, output: AnswerReader::Json, ..RunOptions::default() },
@@ -94,10 +97,15 @@ pub(super) fn run_worker(mut setup: CliSetup, args: WorkerArgs) -> CommandOutcom
             std::future::pending::<()>().await;
         };
         let mut drained = std::pin::pin!(drained);
+        #[cfg(feature = "otlp")]
+        let mut reporting = std::pin::pin!(report_figures(&worker, &export));
+        #[cfg(not(feature = "otlp"))]
+        let mut reporting = std::pin::pin!(std::future::pending::<()>());
         loop {
             tokio::select! {
                 () = &mut working => break,
                 () = &mut drained => {}
+                () = &mut reporting => {}
                 () = tokio::time::sleep(BETWEEN) => {
                     let line = describe_counts(&worker);
                     if line != told {
@@ -109,6 +117,7 @@ pub(super) fn run_worker(mut setup: CliSetup, args: WorkerArgs) -> CommandOutcom
         }
     });
     say(&describe_counts(&worker));
+    export.close(exit::DONE);
     Ok(worker.drain.signal().map_or(exit::DONE, Signal::code))
 }
 
@@ -136,25 +145,65 @@ fn describe_counts(worker: &Worker) -> String {
 }
 
 fn print_status(runtime: &tokio::runtime::Runtime, url: &str, store: &ResultStore) -> CommandOutcome {
-    let (queue, results) = runtime
+    let (status, held) = runtime
         .block_on(async {
-            let queue = TaskQueue::connect(url).await?.status().await?;
+            let queue = TaskQueue::connect(url).await?;
             store.check().await?;
-            Ok((queue, store.status().await?))
+            Ok((ScaleStatus::ask(&queue, store).await?, store.list_held().await?))
         })
         .map_err(unavailable)?;
-    let oldest = queue.oldest.map_or_else(|| "-".to_owned(), |age| format!("{} s", age.as_secs()));
-    let rows = [
-        ("waiting", queue.waiting.to_string()),
-        ("running", queue.held.to_string()),
-        ("age of the oldest", oldest),
-        ("given up", queue.dead.to_string()),
-        ("finished", results.finished.to_string()),
-        ("failed", results.failed.to_string()),
-        ("finished in the last minute", results.last_minute.to_string()),
-    ];
-    let rows: Vec<[String; 2]> = rows.map(|(name, value)| [name.to_owned(), value]).into();
-    print_table(&rows)
+    let count = |Figure { value, unit, .. }: &Figure| match value {
+        Some(value) => format!("{value}{unit}"),
+        None => "-".to_owned(),
+    };
+    let figures = list_figures(&status);
+    let rows = figures.iter().map(|figure| [figure.name.to_owned(), count(figure)]);
+    print_table(&rows.chain(held.iter().map(describe_held)).collect::<Vec<_>>())
+}
+
+/// A task that runs, and where.
+fn describe_held(HeldTask { id, worker, begun, session }: &HeldTask) -> [String; 2] {
+    let session = session.as_ref().map(|id| format!(", session {id}")).unwrap_or_default();
+    let again = if *begun > 1 { format!(", begun {begun} times") } else { String::new() };
+    [format!("  {}", text::one_line(id, 40)), format!("worker {worker}{session}{again}")]
+}
+
+/// A figure of the queue and the database: its name for people, that of its gauge, its value and what follows it.
+struct Figure {
+    name: &'static str,
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "it is exported"))]
+    gauge: &'static str,
+    value: Option<u64>,
+    unit: &'static str,
+}
+
+fn list_figures(ScaleStatus { queue, results }: &ScaleStatus) -> [Figure; 7] {
+    let figure = |name, gauge, value| Figure { name, gauge, value: Some(value), unit: "" };
+    let oldest = queue.oldest.map(|age| age.as_secs());
+    [
+        figure("waiting", "agent.queue.waiting", queue.waiting),
+        figure("running", "agent.queue.running", queue.held),
+        Figure { value: oldest, unit: " s", ..figure("age of the oldest", "agent.queue.oldest_age", 0) },
+        figure("given up", "agent.queue.given_up", queue.dead),
+        figure("finished", "agent.tasks.finished", results.finished.unsigned_abs()),
+        figure("failed", "agent.tasks.failed", results.failed.unsigned_abs()),
+        figure("finished in the last minute", "agent.tasks.last_minute", results.last_minute.unsigned_abs()),
+    ]
+}
+
+/// Exports the figures now and then, if there is a collector. Never ends.
+#[cfg(feature = "otlp")]
+async fn report_figures(worker: &Worker, export: &CollectorExport) {
+    let Some(gauges) = export.gauges() else { return std::future::pending().await };
+    loop {
+        // What is away has no figures.
+        if let Ok(status) = worker.ask_status().await {
+            for Figure { gauge, value, .. } in list_figures(&status) {
+                gauges.record_gauge(gauge, value.unwrap_or_default());
+            }
+        }
+        tokio::time::sleep(BETWEEN).await;
+    }
 }
 
 fn unavailable(why: String) -> CommandFailure {

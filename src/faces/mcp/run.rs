@@ -135,7 +135,7 @@ async fn try_run(
     };
     let end = run_input(&services.agent, &mut conversation, &mut run, input, cancel).await;
     let end = end.map_err(|ending| ending.reason)?;
-    let _ = end_session(&services.agent, &conversation, "exit").await;
+    run.emitter.note_hooks(&end_session(&services.agent, &conversation, "exit").await.runs);
     let data = completed.lock().expect("no holder of the event panics").take();
     let has_failed = end.ending.code != 0;
     let text = match (has_failed, end.answer.is_empty()) {

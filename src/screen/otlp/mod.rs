@@ -2,12 +2,13 @@
 //! conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
 //!
 //! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
-//! requests, those of helpers included, and of its calls. The sink never fails and never blocks; [`export`] sends the spans.
+//! requests, those of helpers included, of its calls and of the hooks that ran for it. The sink never fails and never blocks; [`export`] sends the spans.
 
 mod export;
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::metrics::{Histogram, MeterProvider};
@@ -16,11 +17,11 @@ use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 use serde::Serialize;
 
-use crate::conversation::EventSink;
 use crate::conversation::event::{
     CallTelemetry, Event, EventKind, RequestFinished, RequestStatus, RunCompleted, RunStarted, RunStatus,
 };
 use crate::conversation::message::Usage;
+use crate::conversation::{EventSink, HookRun};
 
 pub use export::{Collector, OtlpExport};
 
@@ -30,9 +31,13 @@ const OPERATION: &str = "gen_ai.operation.name";
 /// Sends events to a collector as spans and metrics.
 pub struct Otlp {
     tracer: SdkTracer,
-    instruments: Instruments,
+    instruments: Arc<Instruments>,
     run: Option<RunSpan>,
     calls: HashMap<String, OpenSpan>,
+    /// The hooks that ran before their run began.
+    early: Vec<HookRun>,
+    /// The span of the run that ended.
+    ended: Context,
 }
 
 struct Instruments {
@@ -55,22 +60,27 @@ struct OpenSpan {
     began: SystemTime,
 }
 
-impl Otlp {
-    /// Creates the sink, and the export to close after the last event.
-    ///
-    /// # Errors
-    /// The endpoint is not a URL.
-    pub fn new(collector: Collector) -> Result<(Self, OtlpExport), String> {
-        let export = OtlpExport::start(collector)?;
-        let sink = Self {
-            tracer: export.spans.tracer(SCOPE),
-            instruments: Instruments::new(&export),
+impl OtlpExport {
+    /// What opens a sink: one for runs that follow each other.
+    pub fn opener(&self) -> impl Fn() -> Otlp + Send + Sync + 'static {
+        let (tracer, instruments) = (self.spans.tracer(SCOPE), Arc::new(Instruments::new(self)));
+        move || Otlp {
+            tracer: tracer.clone(),
+            instruments: Arc::clone(&instruments),
             run: None,
             calls: HashMap::new(),
-        };
-        Ok((sink, export))
+            early: Vec::new(),
+            ended: Context::new(),
+        }
     }
 
+    /// Records a figure as it is now.
+    pub fn record_gauge(&self, name: &'static str, value: u64) {
+        self.metrics.meter(SCOPE).u64_gauge(name).build().record(value, &[]);
+    }
+}
+
+impl Otlp {
     fn run_started(&mut self, event: &Event, started: &RunStarted) {
         let about = vec![
             KeyValue::new("gen_ai.provider.name", started.provider.clone()),
@@ -84,9 +94,13 @@ impl Otlp {
         attributes.extend(started.prompts.first().map(|prompt| KeyValue::new("agent.prompt", prompt.to_string())));
         let span = SpanBuilder::from_name(format!("invoke_agent {}", started.agent))
             .with_kind(SpanKind::Internal)
+            .with_start_time(self.early.iter().map(|hook| hook.began).min().unwrap_or_else(SystemTime::now))
             .with_attributes(attributes)
             .start_with_context(&self.tracer, &Context::new());
         let context = Context::new().with_span(span);
+        for hook in std::mem::take(&mut self.early) {
+            self.write_hook(&hook, &context);
+        }
         self.run = Some(RunSpan { context, start: Instant::now(), about, session_id: event.session_id.clone() });
     }
 
@@ -175,6 +189,22 @@ impl Otlp {
         }
     }
 
+    fn write_hook(&self, hook: &HookRun, parent: &Context) {
+        let HookRun { name, event, began, duration, error } = hook;
+        let mut span = SpanBuilder::from_name(format!("hook {name}"))
+            .with_kind(SpanKind::Internal)
+            .with_start_time(*began)
+            .with_attributes([
+                KeyValue::new("agent.hook.name", name.clone()),
+                KeyValue::new("agent.hook.event", *event),
+            ])
+            .start_with_context(&self.tracer, parent);
+        if let Some(error) = error {
+            fail_span(&mut span, (*error).to_owned());
+        }
+        span.end_with_timestamp(*began + *duration);
+    }
+
     fn run_completed(&mut self, end: &RunCompleted) {
         let code = (end.status != RunStatus::Completed).then(|| name_in_json(end.status));
         let Some(run) = self.run.take() else { return };
@@ -197,6 +227,7 @@ impl Otlp {
             about.push(KeyValue::new("error.type", code));
         }
         span.end();
+        self.ended = run.context;
         self.instruments.run.record(run.start.elapsed().as_secs_f64(), &about);
     }
 }
@@ -220,6 +251,14 @@ impl EventSink for Otlp {
             _ => {}
         }
         Ok(())
+    }
+
+    fn note_hook(&mut self, run: &HookRun) {
+        match &self.run {
+            Some(RunSpan { context, .. }) => self.write_hook(run, context),
+            None if run.event == "session_end" => self.write_hook(run, &self.ended),
+            None => self.early.push(HookRun { name: run.name.clone(), ..*run }),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ use crate::screen::{Bar, terminal};
 use crate::template::{Template, Undefined, convert_value};
 
 use super::args::MapArgs;
+use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, setting_flags};
 use super::signals::Signals;
 use super::{CommandFailure, CommandOutcome, exit, note_progress, run, warn_person};
@@ -84,7 +85,12 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         return queued.publish_all(items, template.as_ref(), &args, signals);
     }
     let store = (!args.turn.ephemeral).then(|| assembly::open_store(&config));
-    let make = || MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost);
+    let export = CollectorExport::open(&config)?;
+    let make = || {
+        let mut runner = MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost)?;
+        runner.open_sink = export.opener();
+        Ok::<_, SetupError>(runner)
+    };
     #[cfg(feature = "scale")]
     let runner = queued.map_or_else(|| make().map(TaskRunner::Here), |queued| Ok(TaskRunner::Queue(queued)))?;
     #[cfg(not(feature = "scale"))]
@@ -127,6 +133,9 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     let ended = runtime.block_on(job.run_all(items, opened));
     // A thread may still read a line.
     runtime.shutdown_background();
+    if let Ok(code) = &ended {
+        export.close(*code);
+    }
     ended
 }
 
@@ -272,7 +281,8 @@ impl MapJob {
             return;
         }
         let task = value.and_then(|item| {
-            Ok(MapTask { said: write_task(self.template.as_ref(), &item)?, item, skills: self.skills.clone() })
+            let said = write_task(self.template.as_ref(), &item)?;
+            Ok(MapTask { said, item, skills: self.skills.clone(), ..MapTask::default() })
         });
         match task {
             Ok(task) => {

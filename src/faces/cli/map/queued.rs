@@ -199,6 +199,7 @@ impl QueuedRunner {
                         said: write_task(template, &value)?,
                         item: value,
                         skills: args.turn.skills.clone(),
+                        ..MapTask::default()
                     })
                 });
                 match task {
