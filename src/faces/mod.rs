@@ -6,6 +6,7 @@
 //! - a program that starts `agent` and only waits: `WAITING` in `cli/stdin/holders.rs`.
 
 pub mod chat;
+mod collector;
 mod serving;
 pub mod acp;
 #[cfg(feature = "mcp")]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::collector::{Collector, has};
 use crate::editor::{Editor, say};
 use crate::reply::{Act, Gate, Reply};
 use crate::run::Place;
@@ -42,6 +43,17 @@ fn a_task_with_an_edit_is_shown_and_asked_about() {
     assert_eq!(end["status"], "completed", "{end}");
     assert!(!editor.updates_of("usage_update").is_empty());
     assert_eq!(editor.close(), Some(0));
+}
+
+#[test]
+fn a_collector_gets_the_runs_of_an_editor() {
+    let (server, collector) = (Server::start([Reply::text("done")]), Collector::start("200 OK"));
+    let setting = format!("telemetry.otlp_endpoint={}", collector.url);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &["--set", &setting]);
+    let session = editor.begin();
+    editor.prompt(&session, "do it");
+    assert_eq!(editor.close(), Some(0));
+    assert!(has(&collector.bodies("/v1/traces"), "invoke_agent default"));
 }
 
 #[test]

@@ -15,8 +15,8 @@ use crate::server::Server;
 use crate::telemetry::conversation;
 
 /// Takes whatever comes; what it got is binary, with names and texts readable in it.
-struct Collector {
-    url: String,
+pub struct Collector {
+    pub url: String,
     got: Arc<Mutex<Vec<Export>>>,
 }
 
@@ -24,7 +24,7 @@ struct Collector {
 type Export = (String, Vec<u8>);
 
 impl Collector {
-    fn start(status: &'static str) -> Self {
+    pub fn start(status: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let got = Arc::new(Mutex::new(Vec::new()));
@@ -46,7 +46,7 @@ impl Collector {
     }
 
     /// All bodies that came to this path.
-    fn bodies(&self, path: &str) -> Vec<u8> {
+    pub fn bodies(&self, path: &str) -> Vec<u8> {
         let got = self.got.lock().expect("no panic");
         got.iter()
             .filter(|(head, _)| head.starts_with(&format!("POST {path} ")))
@@ -69,7 +69,7 @@ fn request(reader: &mut impl BufRead) -> Option<Export> {
     Some((head, body))
 }
 
-fn has(bytes: &[u8], text: &str) -> bool {
+pub fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::collector::{Collector, has};
 use crate::reply::{Act, Reply};
 use crate::run::{Place, Run};
 use crate::server::Server;
@@ -128,6 +129,18 @@ fn a_task_is_done_and_its_session_goes_on() {
     let result = client.call("continue", &json!({ "session": session, "message": "and again" }));
     assert_eq!(text(&result), "Again.");
     assert_eq!(server.requests()[2].messages().len(), 6, "the conversation goes on");
+    assert_eq!(client.close(), Some(0));
+}
+
+#[test]
+fn a_collector_gets_its_runs_as_well() {
+    let (server, collector) = (Server::start([Reply::text("done")]), Collector::start("200 OK"));
+    let setting = format!("telemetry.otlp_endpoint={}", collector.url);
+    let place = Place::new();
+    let mut client = Client::start(&place, &server, "{}", false, &["--set", &setting]);
+    let done = client.call("run", &json!({ "task": "do it" }));
+    assert_eq!(text(&done), "done");
+    assert!(has(&collector.bodies("/v1/traces"), "invoke_agent default"));
     assert_eq!(client.close(), Some(0));
 }
 

@@ -29,7 +29,7 @@ impl SetupError {
         Self { kind: SetupErrorKind::Usage, message: message.to_string() }
     }
 
-    pub(super) fn configuration(message: impl ToString) -> Self {
+    pub fn configuration(message: impl ToString) -> Self {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
     }
 

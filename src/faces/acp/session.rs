@@ -23,6 +23,7 @@ use crate::config::{
 use crate::conversation::message::UserText;
 use crate::faces::chat;
 use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
+use crate::faces::collector::CollectorExport;
 use crate::faces::serving::{ServingError, ServingSetup, load_with_servers};
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
@@ -46,6 +47,7 @@ struct SessionSeat {
     services: Services,
     conversation: Conversation,
     run: Run,
+    export: CollectorExport,
     /// The servers of tools that the editor passed.
     servers: Vec<McpServerConfig>,
     /// The commands of the person and of the project.
@@ -97,7 +99,8 @@ impl AcpSession {
         let name = id.get_or_init(|| conversation.session.id().to_owned()).clone();
         let window = services.agent.model.info().context_window;
         let sink = UpdateSink::new(peer, &name, workspace.root(), window, &asked);
-        let emitter = Emitter::new(name.clone(), assembly::new_run_id(), Box::new(sink));
+        let export = CollectorExport::open(&config).map_err(refuse_setup)?;
+        let emitter = Emitter::new(name.clone(), assembly::new_run_id(), export.attach(Box::new(sink)));
         let run = Run::new(emitter.set_outlets(peer.queue()));
         let own = config.own_commands(chat::is_built_in).found;
         let warnings = services.warnings.drain(..).chain(opened.warnings).collect();
@@ -111,6 +114,7 @@ impl AcpSession {
             services,
             conversation,
             run,
+            export,
             servers,
             own,
             warnings,
@@ -251,10 +255,13 @@ impl AcpSession {
     /// Stops the turn and the background commands.
     pub async fn close(&self) {
         self.cancel.trigger();
-        let seat = self.seat.lock().await;
+        let mut seat = self.seat.lock().await;
         let agent = &seat.services.agent;
         agent.end_background();
         seat.run.emitter.report_hooks(end_session(agent, &seat.conversation, "exit").await);
+        // Nobody reads what was not exported.
+        let export = std::mem::take(&mut seat.export);
+        let _ = tokio::task::spawn_blocking(|| export.close()).await;
     }
 }
 

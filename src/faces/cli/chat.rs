@@ -12,6 +12,7 @@ use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::agent::exit::Signal;
 use crate::config::{ApprovalMode, Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
+use crate::faces::collector::CollectorExport;
 use crate::files::workspace::Workspace;
 use crate::model::Face;
 use crate::prompt::Registry;
@@ -21,10 +22,9 @@ use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
 use super::args::{ChatArgs, TurnArgs};
-use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, attachments, exit, init, run, signals};
+use super::{CommandFailure, CommandOutcome, attachments, close_export, exit, init, run, signals};
 
 pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
     let runtime = build_runtime()?;
@@ -66,7 +66,7 @@ pub(super) fn run_chat(setup: &CliSetup, args: ChatArgs) -> CommandOutcome {
         Ok(tokio::spawn(chat).await?)
     });
     runtime.shutdown_background();
-    export.close(*code.as_ref().unwrap_or(&exit::FAILED));
+    close_export(export, *code.as_ref().unwrap_or(&exit::FAILED));
     code
 }
 

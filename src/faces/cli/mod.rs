@@ -4,7 +4,6 @@ mod args;
 mod acp;
 mod attachments;
 mod chat;
-mod collector;
 mod completions;
 mod config;
 mod doctor;
@@ -41,6 +40,7 @@ use crate::agent::exit;
 use crate::base::text::make_visible;
 use crate::config::{ConfigError, Env, InitCopies, InitSkills};
 use crate::faces::chat::tables;
+use crate::faces::collector::CollectorExport;
 use crate::prompt::PromptError;
 use crate::safety::sandbox;
 use crate::screen::ink::ColourWishes;
@@ -213,6 +213,15 @@ impl args::UsageError {
 /// Writes one line of progress to stderr.
 fn note_progress(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Sends the remaining telemetry. Stays silent after a failed run: its last line must be the reason of the failure.
+fn close_export(export: CollectorExport, code: u8) {
+    if let Err(why) = export.close()
+        && code == exit::DONE
+    {
+        warn_person(&why);
+    }
 }
 
 /// Writes one warning to stderr.

@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions};
 use crate::base::text;
 use crate::config::SettingFlags;
+use crate::faces::collector::CollectorExport;
 use crate::prompt::AnswerReader;
 
 use super::args::{ReviewArgs, ReviewFormat};
-use super::collector::CollectorExport;
 use super::github;
 use super::setup::{CliSetup, build_runtime};
 use super::signals::Signals;
 use super::{
-    CommandFailure, CommandOutcome, exit, note_progress, print_json, print_text, print_visible, warn_person,
+    CommandFailure, CommandOutcome, close_export, exit, note_progress, print_json, print_text, print_visible,
+    warn_person,
 };
 
 /// The prompt that reads a diff.
@@ -102,7 +103,7 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
     runner.warnings.iter().for_each(|warning| warn_person(warning));
     signals.trigger(&runner.cancel);
     let MapOutcome { ending, result, .. } = runtime.block_on(runner.run(MapTask::default()))?;
-    export.close(ending.code);
+    close_export(export, ending.code);
     if ending.code != exit::DONE {
         return Err(CommandFailure::word(ending.code, ending.reason));
     }

@@ -18,6 +18,7 @@ use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
 use crate::faces::chat::trial::end_trial;
+use crate::faces::collector::CollectorExport;
 use crate::files::workspace::Workspace;
 use crate::model::{Recorder, Recording, Tape};
 use crate::prompt::AnswerReader;
@@ -26,11 +27,10 @@ use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
 
 use super::args::{OutputFormat, RecordingArgs, RunArgs, TurnArgs};
 use super::attachments;
-use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
-use super::{CommandFailure, CommandOutcome, github, print_json, print_text};
+use super::{CommandFailure, CommandOutcome, close_export, github, print_json, print_text};
 
 /// Everything that is known before the run begins.
 struct PreparedRun {
@@ -58,7 +58,7 @@ pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
         tokio::task::yield_now().await;
         code
     });
-    export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
+    close_export(export, code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
     // Dropping the runtime would only free memory, and would wait for a thread that still reads a line.
     std::mem::forget(runtime);
     code?

@@ -9,13 +9,15 @@ use crate::agent::exit::Signal;
 use crate::agent::workers::{HeldTask, ResultStore, ScaleStatus, TaskQueue, Worker, WorkerPlan};
 use crate::base::text;
 use crate::config::{SettingFlag, SettingFlags};
+use crate::faces::collector::CollectorExport;
 use crate::prompt::AnswerReader;
 
 use super::args::{ServingArgs, WorkerArgs, WorkerCommand};
-use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime};
 use super::signals::{self, Signals};
-use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_text, warn_person};
+use super::{
+    CommandFailure, CommandOutcome, close_export, exit, note_progress, print_table, print_text, warn_person,
+};
 
 /// The time between two lines about what was done.
 const BETWEEN: Duration = Duration::from_secs(10);
@@ -117,7 +119,7 @@ pub(super) fn run_worker(mut setup: CliSetup, args: WorkerArgs) -> CommandOutcom
         }
     });
     say(&describe_counts(&worker));
-    export.close(exit::DONE);
+    close_export(export, exit::DONE);
     Ok(worker.drain.signal().map_or(exit::DONE, Signal::code))
 }
 

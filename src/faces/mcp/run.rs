@@ -16,6 +16,7 @@ use crate::config::{ApprovalMode, Config, SettingFlag};
 use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
+use crate::faces::collector::CollectorExport;
 use crate::faces::serving::{ServingError, ServingSetup};
 use crate::files::workspace::Workspace;
 use crate::tools::{McpCallNews, McpResult};
@@ -127,7 +128,8 @@ async fn try_run(
     let completed = Arc::new(Mutex::new(Value::Null));
     let sink = NewsSink { news: news.clone(), completed: Arc::clone(&completed) };
     let id = conversation.session.id().to_owned();
-    let mut run = Run::new(Emitter::new(id, assembly::new_run_id(), Box::new(sink)));
+    let export = CollectorExport::open(&config).map_err(|error| error.message)?;
+    let mut run = Run::new(Emitter::new(id, assembly::new_run_id(), export.attach(Box::new(sink))));
     let input = RunInput {
         said: Some(UserText::by_person(request.task)),
         warnings: services.warnings.into_iter().chain(opened.warnings).collect(),
@@ -136,6 +138,8 @@ async fn try_run(
     let end = run_input(&services.agent, &mut conversation, &mut run, input, cancel).await;
     let end = end.map_err(|ending| ending.reason)?;
     run.emitter.note_hooks(&end_session(&services.agent, &conversation, "exit").await.runs);
+    // Nobody reads what was not exported.
+    let _ = tokio::task::spawn_blocking(|| export.close()).await;
     let data = completed.lock().expect("no holder of the event panics").take();
     let has_failed = end.ending.code != 0;
     let text = match (has_failed, end.answer.is_empty()) {

@@ -21,15 +21,15 @@ use crate::base::digest::hash_sha256;
 use crate::base::text;
 use crate::conversation::event::RunStatus;
 use crate::conversation::message::Usage;
+use crate::faces::collector::CollectorExport;
 use crate::prompt::AnswerReader;
 use crate::screen::{Bar, terminal};
 use crate::template::{Template, Undefined, convert_value};
 
 use super::args::MapArgs;
-use super::collector::CollectorExport;
 use super::setup::{CliSetup, build_runtime, setting_flags};
 use super::signals::Signals;
-use super::{CommandFailure, CommandOutcome, exit, note_progress, run, warn_person};
+use super::{CommandFailure, CommandOutcome, close_export, exit, note_progress, run, warn_person};
 use input::{MapItem, MapItems};
 use progress::{KnownIds, MapProgress, StopSwitch};
 use results::{GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
@@ -134,7 +134,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     // A thread may still read a line.
     runtime.shutdown_background();
     if let Ok(code) = &ended {
-        export.close(*code);
+        close_export(export, *code);
     }
     ended
 }

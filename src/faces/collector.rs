@@ -1,13 +1,11 @@
 //! Sends events to a telemetry collector, if one is configured and the program was built with the feature `otlp`.
 
-use crate::agent::assembly::SinkOpener;
+use crate::agent::assembly::{SetupError, SinkOpener};
 use crate::config::Config;
 use crate::conversation::EventSink;
 
-use super::CommandFailure;
-
 #[cfg(feature = "otlp")]
-use {super::exit, crate::agent::assembly, crate::screen, std::sync::Arc};
+use {crate::agent::assembly, crate::screen, std::sync::Arc};
 
 /// The longest wait for the last batch at the end of the program.
 #[cfg(feature = "otlp")]
@@ -15,7 +13,7 @@ const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The export to the collector, if one is configured.
 #[derive(Debug, Default)]
-pub(super) struct CollectorExport {
+pub struct CollectorExport {
     #[cfg(feature = "otlp")]
     export: Option<screen::OtlpExport>,
 }
@@ -39,12 +37,14 @@ fn find_collector(config: &Config) -> Option<screen::Collector> {
 )]
 impl CollectorExport {
     /// The export of a configuration.
-    pub fn open(config: &Config) -> Result<Self, CommandFailure> {
+    ///
+    /// # Errors
+    /// The address of the collector is none.
+    pub fn open(config: &Config) -> Result<Self, SetupError> {
         #[cfg(feature = "otlp")]
         if let Some(collector) = find_collector(config) {
-            let export = screen::OtlpExport::start(collector).map_err(|why| {
-                CommandFailure::word(exit::CONFIGURATION, format!("telemetry.otlp_endpoint: {why}"))
-            })?;
+            let wrong = |why| SetupError::configuration(format!("telemetry.otlp_endpoint: {why}"));
+            let export = screen::OtlpExport::start(collector).map_err(wrong)?;
             return Ok(Self { export: Some(export) });
         }
         Ok(Self::default())
@@ -75,14 +75,16 @@ impl CollectorExport {
         self.export.as_ref()
     }
 
-    /// Sends the remaining events. Stays silent after a failed run: its last line must be the reason of the failure.
-    pub fn close(self, code: u8) {
+    /// Sends the remaining events, and waits for that a second at most.
+    ///
+    /// # Errors
+    /// Some were not sent: a sentence.
+    pub fn close(self) -> Result<(), String> {
         #[cfg(feature = "otlp")]
-        if let Some(export) = self.export
-            && let Err(why) = export.close(LAST_BATCH)
-            && code == exit::DONE
-        {
-            super::warn_person(&format!("not all telemetry was exported: {why}"));
+        if let Some(export) = self.export {
+            let wrong = |why| format!("not all telemetry was exported: {why}");
+            return export.close(LAST_BATCH).map_err(wrong);
         }
+        Ok(())
     }
 }
