@@ -222,6 +222,19 @@ fn each_hook_is_a_span_in_the_trace_of_its_run() {
 }
 
 #[test]
+fn a_hook_that_refuses_a_message_is_a_span_although_no_run_follows() {
+    let collector = Collector::start("200 OK");
+    let server = Server::start([]);
+    Run::task(&server, "task")
+        .args(["--set", &format!("telemetry.otlp_endpoint={}", collector.url)])
+        .config("hooks/refuses.yaml", "on: prompt\ncommand: [sh, -c, 'exit 2']\n")
+        .run()
+        .exits(1);
+    let spans = collector.bodies("/v1/traces");
+    assert!(has(&spans, "hook refuses") && !has(&spans, "invoke_agent"));
+}
+
+#[test]
 fn each_of_many_tasks_is_a_trace_of_its_own() {
     let collector = Collector::start("200 OK");
     let server = Server::answering(|_, _| Reply::text("done"));

@@ -1,7 +1,7 @@
 //! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
 
 use crate::base::secrets::Secret;
-use crate::config::{AgentConfig, ApiKey, Config, Env, ModelConfig, ModelProvider, Wire};
+use crate::config::{AgentConfig, ApiKey, Config, Env, KeySource, ModelConfig, ModelProvider, Wire};
 use crate::model::catalogue::choose_small;
 use crate::model::catalogue::providers::{self, Provider as Known, ProviderRole};
 use crate::model::is_configured;
@@ -24,7 +24,7 @@ pub(super) fn chosen_model(
         Some(name) => match (config.models.get(name), providers::split_name(name)) {
             (Some(configured), _) => configured.clone(),
             (None, Some((provider, id))) => at_provider(provider, id, &config.env)?,
-            (None, None) => with_id(own()?, name)?,
+            (None, None) => at_cloud(name, &config.env).unwrap_or_else(|| with_id(own()?, name))?,
         },
     };
     model.reasoning_effort = options.effort.clone().or(model.reasoning_effort);
@@ -70,6 +70,49 @@ pub(super) fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<Model
     model.wire = address.filter(|_| provider.wire != Wire::Responses).map(|_| provider.wire);
     model.api_key = key.map(|key| ApiKey::Given(Secret::new(key.trim().to_owned())));
     Ok(model)
+}
+
+/// Makes the configuration of a Claude model at Amazon (`bedrock/ID`) or Google (`vertex/ID`), with the region, project and
+/// credentials that the clouds' own programs use. `None` if the name is of neither.
+fn at_cloud(name: &str, env: &Env) -> Option<Result<ModelConfig, SetupError>> {
+    let (cloud, id) = name.split_once('/').filter(|(_, id)| !id.is_empty())?;
+    let find =
+        |names: &[&str]| names.iter().find_map(|name| env.get(name)).map(str::trim).filter(|it| !it.is_empty());
+    let missing = |what: &str, variable: &str| {
+        SetupError::authentication(format!("{name} needs {what}: set {variable}, or write a file of the model"))
+    };
+    // What stands in a host's name must not end it.
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:.".contains(&byte));
+    let made = match cloud {
+        "bedrock" => find(&["AWS_REGION", "AWS_DEFAULT_REGION"])
+            .filter(|region| is_word(region))
+            .ok_or_else(|| missing("a region", "AWS_REGION"))
+            .map(|region| {
+                let given =
+                    find(&["AWS_BEARER_TOKEN_BEDROCK"]).map(|key| ApiKey::Given(Secret::new(key.to_owned())));
+                let signed = KeySource { aws: Some("default".to_owned()), ..KeySource::default() };
+                let url = format!("https://bedrock-runtime.{region}.amazonaws.com");
+                (url, given.unwrap_or(ApiKey::Source(signed)))
+            }),
+        "vertex" => find(&["GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID"])
+            .filter(|project| is_word(project))
+            .ok_or_else(|| missing("a project", "GOOGLE_CLOUD_PROJECT"))
+            .map(|project| {
+                let asked = find(&["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]).filter(|region| is_word(region));
+                let region = asked.unwrap_or("global");
+                let host = if region == "global" { String::new() } else { format!("{region}-") };
+                let url =
+                    format!("https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{region}");
+                let signed = KeySource { google: Some("default".to_owned()), ..KeySource::default() };
+                (url, ApiKey::Source(signed))
+            }),
+        _ => return None,
+    };
+    Some(made.map(|(url, key)| {
+        let mut model = ModelConfig::of_server(name.to_owned(), url, id.to_owned());
+        model.api_key = Some(key);
+        model
+    }))
 }
 
 /// Makes the base URL of a local server from `HOST[:PORT]` or an address without a path.
@@ -132,6 +175,38 @@ mod tests {
             let error = at_provider(provider, id, &Env::from_pairs([("OTHER", "x")])).expect_err("no key");
             assert!(error.message.contains(variable), "{}", error.message);
         }
+    }
+
+    #[test]
+    fn a_model_of_a_cloud_needs_no_file_but_what_its_own_programs_read() {
+        let made = |name: &str, env: &[(&str, &str)]| {
+            at_cloud(name, &Env::from_pairs(env.iter().copied())).expect("it is a cloud's")
+        };
+        let address = |name: &str, env: &[(&str, &str)]| made(name, env).expect("it is known").base_url;
+        let region = ("AWS_REGION", "eu-west-1");
+        let url = "https://bedrock-runtime.eu-west-1.amazonaws.com";
+        assert_eq!(address("bedrock/eu.anthropic.claude-opus-5-v1:0", &[region]).as_deref(), Some(url));
+        let key =
+            made("bedrock/m", &[region, ("AWS_BEARER_TOKEN_BEDROCK", "the-key")]).expect("it is known").api_key;
+        assert_eq!(key.as_ref().and_then(ApiKey::given), Some("the-key"));
+        let project = ("GOOGLE_CLOUD_PROJECT", "p");
+        for (region, url) in [
+            (("OTHER", ""), "https://aiplatform.googleapis.com/v1/projects/p/locations/global"),
+            (
+                ("GOOGLE_CLOUD_LOCATION", "europe-west1"),
+                "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1",
+            ),
+        ] {
+            assert_eq!(address("vertex/claude-sonnet-5-5", &[project, region]).as_deref(), Some(url));
+        }
+        for (name, env, expected) in [
+            ("bedrock/m", vec![], "AWS_REGION"),
+            ("bedrock/m", vec![("AWS_REGION", "eu/../evil.example#")], "AWS_REGION"),
+            ("vertex/m", vec![], "GOOGLE_CLOUD_PROJECT"),
+        ] {
+            assert!(made(name, &env).expect_err("something is missing").message.contains(expected), "{name}");
+        }
+        assert!(at_cloud("other/m", &Env::default()).is_none() && at_cloud("bedrock", &Env::default()).is_none());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
 //!
 //! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
-//! requests, those of helpers included, of its calls and of the hooks that ran for it. The sink never fails and never blocks; [`export`] sends the spans.
+//! requests, those of helpers included, of its calls and of the hooks that ran for it. The sink never fails and never
+//! blocks; [`export`] sends the spans.
 
 mod export;
 
@@ -257,7 +258,15 @@ impl EventSink for Otlp {
         match &self.run {
             Some(RunSpan { context, .. }) => self.write_hook(run, context),
             None if run.event == "session_end" => self.write_hook(run, &self.ended),
-            None => self.early.push(HookRun { name: run.name.clone(), ..*run }),
+            None => {
+                self.early.push(HookRun { name: run.name.clone(), ..*run });
+                // No run follows a message that is refused.
+                if run.error == Some("denied") {
+                    for hook in std::mem::take(&mut self.early) {
+                        self.write_hook(&hook, &Context::new());
+                    }
+                }
+            }
         }
     }
 }
