@@ -193,8 +193,8 @@ impl ResultStore {
         &self,
         lease: &Lease<'_>,
         session: Option<&str>,
-        after: i64,
-        lines: &[&str],
+        after: usize,
+        log: &str,
     ) -> Result<bool, String> {
         let client = self.client().await?;
         let sql = "WITH held AS (UPDATE agent_leases
@@ -206,6 +206,7 @@ impl ResultStore {
                        ON CONFLICT DO NOTHING)
                    SELECT count(*) FROM held";
         let (wait, task) = (ACK_WAIT.as_secs_f64(), lease.task);
+        let (after, lines) = (i64::try_from(after).unwrap_or(i64::MAX), log.lines().collect::<Vec<_>>());
         let values: Values<'_> = &[
             (&task.job, TEXT),
             (&task.id, TEXT),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{self, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::queue::{ACK_WAIT, Delivery, TaskQueue};
 use super::results::{Lease, ResultStore, TaskClaim, Written};
-use super::{FinishedTask, QueuedTask, ScaleStatus, TaskChoices};
+use super::{FinishedTask, QueuedTask, TaskChoices};
 use crate::agent::Cancel;
 use crate::agent::assembly::{MapRunner, MapTask, RunOptions, SinkOpener, TaskIsolation};
 use crate::agent::exit;
@@ -71,8 +72,8 @@ pub struct WorkerCounts {
 pub struct Worker {
     plan: WorkerPlan,
     name: String,
-    queue: TaskQueue,
-    results: ResultStore,
+    pub queue: TaskQueue,
+    pub results: ResultStore,
     runners: Mutex<HashMap<String, Arc<MapRunner>>>,
     pub counts: WorkerCounts,
     /// Takes no task any more.
@@ -93,7 +94,7 @@ impl Worker {
     ///
     /// # Errors
     /// The directory of its results cannot be made.
-    pub fn new(plan: WorkerPlan, queue: TaskQueue, results: ResultStore) -> std::io::Result<Self> {
+    pub fn new(plan: WorkerPlan, queue: TaskQueue, results: ResultStore) -> io::Result<Self> {
         make_private_dir(&plan.spool)?;
         let word: String = std::iter::repeat_with(fastrand::alphanumeric).take(8).collect();
         Ok(Self {
@@ -142,14 +143,6 @@ impl Worker {
         };
         let others = std::iter::from_fn(|| Arc::clone(slots).try_acquire_owned().ok());
         Some(std::iter::once(first).chain(others).collect())
-    }
-
-    /// What the queue and the database hold.
-    ///
-    /// # Errors
-    /// One of them cannot be asked: a sentence.
-    pub async fn ask_status(&self) -> Result<ScaleStatus, String> {
-        ScaleStatus::ask(&self.queue, &self.results).await
     }
 
     async fn wait_a_while(&self, pause: &mut Duration) {
@@ -214,12 +207,10 @@ impl Worker {
             Some(finished) => self.hand_in(finished, &lease, &delivery).await,
             None => {
                 // A lease that is not given back runs out.
-                if let Some(id) = session.get() {
-                    let log = self.read_log(id);
-                    if self.results.renew(&lease, Some(id), 0, &log.lines().collect::<Vec<_>>()).await == Ok(true)
-                    {
-                        let _ = self.sessions().delete(id);
-                    }
+                if let Some(id) = session.get()
+                    && self.results.renew(&lease, Some(id), 0, &self.read_log(id, 0)).await == Ok(true)
+                {
+                    let _ = self.sessions().delete(id);
                 }
                 let _ = self.results.release(&lease).await;
                 delivery.give_back(Duration::ZERO).await;
@@ -255,16 +246,15 @@ impl Worker {
     /// Holds a task until its lease is lost, and adds to the log of its session in the database. Without the database it is
     /// held on: its lines and its result will wait.
     async fn hold(&self, lease: &Lease<'_>, delivery: &Delivery, session: &OnceLock<String>) {
-        let mut sent = 0;
+        let (mut sent, mut end) = (0, 0);
         for look in 1.. {
             tokio::time::sleep(FOLLOW).await;
             let id = session.get().map(String::as_str);
-            let log = id.map(|id| self.read_log(id)).unwrap_or_default();
-            let gained: Vec<&str> = log.lines().skip(sent).collect();
+            let log = id.map(|id| self.read_log(id, end)).unwrap_or_default();
             let is_due = look % MOST_LOOKS == 0;
-            if is_due || !gained.is_empty() {
-                match self.results.renew(lease, id, i64::try_from(sent).unwrap_or(i64::MAX), &gained).await {
-                    Ok(true) => sent += gained.len(),
+            if is_due || !log.is_empty() {
+                match self.results.renew(lease, id, sent, &log).await {
+                    Ok(true) => (sent, end) = (sent + log.lines().count(), end + log.len() as u64),
                     Ok(false) => return,
                     Err(_) => {}
                 }
@@ -275,10 +265,14 @@ impl Worker {
         }
     }
 
-    /// The whole lines that the log of a session has by now.
-    fn read_log(&self, id: &str) -> String {
-        let mut log =
-            self.sessions().find(id).ok().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+    /// The whole lines that the log of a session has by now after so many bytes.
+    fn read_log(&self, id: &str, after: u64) -> String {
+        let read = || {
+            let mut file = fs::File::open(self.sessions().find(id).ok()?).ok()?;
+            file.seek(SeekFrom::Start(after)).ok()?;
+            io::read_to_string(file).ok()
+        };
+        let mut log = read().unwrap_or_default();
         log.truncate(log.rfind('\n').map_or(0, |end| end + 1));
         log
     }
@@ -329,7 +323,7 @@ impl Worker {
         let name = hash_sha256([finished.job.as_bytes(), b"\0", finished.id.as_bytes()]);
         let path = self.plan.spool.join(format!("{}.json", &name[..24]));
         let spooled = SpooledResult { finished, fence: lease.fence };
-        let kept = serde_json::to_vec(&spooled).map_err(std::io::Error::from);
+        let kept = serde_json::to_vec(&spooled).map_err(io::Error::from);
         if let Err(error) = kept.and_then(|bytes| fs::write(&path, bytes)) {
             (self.plan.tell)(&format!("{}: {error}", path.display()));
         }
@@ -369,7 +363,7 @@ impl Worker {
     /// Writes a result into the database, then into the stream of results.
     async fn deliver(&self, spooled: &SpooledResult) -> Result<Written, String> {
         let session = spooled.finished.session.as_deref();
-        let log = session.map(|id| self.read_log(id)).unwrap_or_default();
+        let log = session.map(|id| self.read_log(id, 0)).unwrap_or_default();
         let FinishedTask { job, id, .. } = &spooled.finished;
         let written = self.results.finish(&spooled.finished, spooled.fence, &log).await?;
         if written == Written::Kept {

@@ -158,9 +158,8 @@ fn print_status(runtime: &tokio::runtime::Runtime, url: &str, store: &ResultStor
         Some(value) => format!("{value}{unit}"),
         None => "-".to_owned(),
     };
-    let figures = list_figures(&status);
-    let rows = figures.iter().map(|figure| [figure.name.to_owned(), count(figure)]);
-    print_table(&rows.chain(held.iter().map(describe_held)).collect::<Vec<_>>())
+    let rows = list_figures(&status).map(|figure| [figure.name.to_owned(), count(&figure)]);
+    print_table(&rows.into_iter().chain(held.iter().map(describe_held)).collect::<Vec<_>>())
 }
 
 /// A task that runs, and where.
@@ -199,7 +198,7 @@ async fn report_figures(worker: &Worker, export: &CollectorExport) {
     let Some(gauges) = export.gauges() else { return std::future::pending().await };
     loop {
         // What is away has no figures.
-        if let Ok(status) = worker.ask_status().await {
+        if let Ok(status) = ScaleStatus::ask(&worker.queue, &worker.results).await {
             for Figure { gauge, value, .. } in list_figures(&status) {
                 gauges.record_gauge(gauge, value.unwrap_or_default());
             }

@@ -85,8 +85,10 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         return queued.publish_all(items, template.as_ref(), &args, signals);
     }
     let store = (!args.turn.ephemeral).then(|| assembly::open_store(&config));
-    let export = CollectorExport::open(&config)?;
+    // What workers run they export themselves.
+    let mut export = CollectorExport::default();
     let make = || {
+        export = CollectorExport::open(&config)?;
         let mut runner = MapRunner::new(&config, &workspace, options, store, isolation, args.turn.max_cost)?;
         runner.open_sink = export.opener();
         Ok::<_, SetupError>(runner)
