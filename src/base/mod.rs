@@ -21,6 +21,7 @@ pub mod validator;
 pub mod output;
 pub mod diff;
 pub mod digest;
+pub mod seal;
 pub mod frontmatter;
 pub mod tokens;
 pub mod present;

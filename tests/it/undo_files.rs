@@ -160,6 +160,23 @@ fn a_call_that_was_killed_is_undone_too() {
 }
 
 #[test]
+fn what_a_command_did_in_the_background_after_the_last_call_is_undone_too() {
+    let place = workspace_with(&[("kept", "one\n")]);
+    let job = "sleep 0.2; echo late > made; echo two > kept";
+    let wait = json!({"id": "r1", "wait": 600});
+    let server = Server::start([
+        Reply::call("run_command", &json!({"command": job, "background": true})),
+        Reply::call("background", &wait),
+        Reply::text("Done."),
+    ]);
+    let before = read_tree(&place.workspace());
+    change(&server, &place, &["Do it."]);
+    assert_ne!(read_tree(&place.workspace()), before);
+    session(&place, &["undo"]).success().stderr_lacks("changed since");
+    assert_eq!(read_tree(&place.workspace()), before);
+}
+
+#[test]
 fn nothing_of_a_repository_and_nothing_behind_a_link_is_touched() {
     let place = workspace_with(&[("a.txt", "before\n")]);
     let outside = tempfile::tempdir().expect("a directory can be made");

@@ -145,7 +145,7 @@ pub fn take_changes(conversation: &Conversation) -> Result<bool, SetupError> {
     let plan = taken
         .and_then(|()| history.plan(Direction::Undo(0)))
         .map_err(|why| SetupError::from_failure(anyhow::Error::msg(why)))?;
-    Ok(plan.is_some_and(|plan| !plan.changes.is_empty() || !plan.lost.is_empty()))
+    Ok(plan.is_some_and(|plan| !(plan.changes.is_empty() && plan.lost.is_empty() && plan.gaps.is_empty())))
 }
 
 /// Removes the copy of a trial. Returns false if there is none any more.

@@ -253,7 +253,8 @@ impl<'a> PreparedCall<'a> {
         let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
         let trusted = tool.is_trusted();
-        let remarks = self.list_hook_texts().into_iter().chain(plan.describe_unsaved(agent)).collect();
+        let hooked = self.hooked.iter().flat_map(|hooked| hooked.texts.iter().cloned());
+        let remarks = hooked.chain(plan.describe_unsaved(agent)).collect();
         CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
 }
@@ -288,16 +289,16 @@ impl CallServices<'_> {
     async fn begin_change(&self, slot: CallSlot, call: &ToolCall) -> Option<RunningChange> {
         let history = self.shared.history.clone();
         let history = history.filter(|history| history.root() == self.agent.workspace.root())?;
-        let (by, jobs_run) =
-            (ChangingCall { item: slot.0, call: call.name.clone() }, self.agent.jobs.are_running());
-        let begun = tokio::task::spawn_blocking(move || history.begin_call(by, jobs_run)).await;
+        let by = ChangingCall { item: slot.0, call: call.name.clone() };
+        let begun = tokio::task::spawn_blocking(move || history.begin_call(by)).await;
         self.warn_of_history();
         begun.ok()
     }
 
     /// Has it note what the call changed.
     async fn end_change(&self, change: RunningChange) {
-        let _ = tokio::task::spawn_blocking(move || change.end()).await;
+        let jobs_run = self.agent.jobs.are_running();
+        let _ = tokio::task::spawn_blocking(move || change.end(jobs_run)).await;
         self.warn_of_history();
     }
 

@@ -205,6 +205,9 @@ impl OpenRun<'_> {
         if !self.keeps_background || matches!(end.stop, TurnStop::Interrupted) {
             run.emitter.warn(agent.end_background());
         }
+        if let Some(history) = conversation.file_history().filter(|_| run.superior.is_none()) {
+            history.end_turn();
+        }
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
             superior.report_taint(source);
         }

@@ -16,7 +16,7 @@ use crate::conversation::message::{Call, CallAnswer, Handle, Item, Step};
 
 use super::entry::{LineHead, LogLine};
 use super::lines::{LinesBack, LogLines};
-use super::seal::SealCheck;
+use crate::base::seal::SealCheck;
 
 /// The items that the view does not show verbatim. Shared with the tools that read them.
 #[derive(Debug, Default)]

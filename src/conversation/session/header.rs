@@ -13,7 +13,7 @@ use super::entry::{FORMAT_VERSION, HeaderKind, LogHeader, LogLine, OLDEST_VERSIO
 use super::error::SessionError;
 use super::id::{format_stamp, workspace_slug};
 use super::lines::LogLines;
-use super::seal::has_seal;
+use crate::base::seal::has_seal;
 
 /// The header of a log, and how it was found.
 #[derive(Debug)]

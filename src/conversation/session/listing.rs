@@ -18,8 +18,8 @@ use super::error::SessionError;
 use super::header::{no_log, read_header};
 use super::id::format_stamp;
 use super::lines::LinesBack;
-use super::seal::SealCheck;
 use super::transcript::make_title;
+use crate::base::seal::SealCheck;
 
 /// A session as lists show it, read from the beginning and the end of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

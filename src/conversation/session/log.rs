@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::SessionError;
-use super::seal::seal_line;
+use crate::base::seal::seal_line;
 use crate::files::private::{make_private_dir, private_file};
 
 /// A log that this process may append to.

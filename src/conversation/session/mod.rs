@@ -22,7 +22,6 @@ mod partial;
 mod recording;
 mod removal;
 mod replay;
-mod seal;
 mod search;
 mod state;
 mod store;

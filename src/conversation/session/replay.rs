@@ -20,10 +20,10 @@ use super::error::SessionError;
 use super::header::{FoundHeader, no_log, read_header};
 use super::lines::{Far, LogLines};
 use super::outline;
-use super::seal::SealCheck;
 use super::transcript::Transcript;
 use super::unseen::Unseen;
 use super::view::SessionView;
+use crate::base::seal::SealCheck;
 
 /// The answer, for the model, to a call without a real answer.
 pub(super) const INTERRUPTED: &str =

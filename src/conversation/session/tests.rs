@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::seal::seal_line;
 use super::{About, ItemChange, Session, SessionError, StateChange, Store, SystemPrompt, ViewEdit};
+use crate::base::seal::seal_line;
 use crate::conversation::event::{CallTelemetry, Compressed, CompressionReason};
 use crate::conversation::message::{
     Call, CallAnswer, CallStatus, FinishReason, Handle, Item, ReplyPart, Step, Summary, ToolCall, Usage, UserText,

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use super::entry::{LineHead, LogLine};
 use super::lines::LogLines;
-use super::seal::SealCheck;
 use super::view::ItemChange;
+use crate::base::seal::SealCheck;
 
 /// The items and answers whose text no longer counts.
 #[derive(Debug, Default)]

@@ -53,7 +53,7 @@ pub fn restore_files(
     if !dry_run && !forced {
         refuse_plan(&plan)?;
     }
-    if plan.changes.is_empty() && plan.lost.is_empty() {
+    if plan.changes.is_empty() && plan.lost.is_empty() && plan.gaps.is_empty() {
         return Ok(Some("The files are already as they were.\n".to_owned()));
     }
     let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
@@ -164,6 +164,7 @@ fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
     if !plan.lost.is_empty() {
         why.push(format!("the former content is not kept: {}", list(&plan.lost)));
     }
+    why.extend(plan.gaps.iter().cloned());
     if why.is_empty() {
         return Ok(());
     }
@@ -185,8 +186,9 @@ pub fn describe_plan(plan: &RestorePlan, verb: &str) -> String {
     if count > MOST_SHOWN {
         let _ = writeln!(out, "  and {} more", count - MOST_SHOWN);
     }
-    for path in &plan.lost {
-        let _ = writeln!(out, "  lost    {path}  its former content is not kept");
+    let lost = plan.lost.iter().map(|path| format!("lost    {path}  its former content is not kept"));
+    for line in lost.chain(plan.gaps.iter().cloned()) {
+        let _ = writeln!(out, "  {line}");
     }
     out
 }

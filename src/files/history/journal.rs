@@ -1,18 +1,23 @@
-//! The journal of a session's changes: one JSON object per line, only ever added to.
+//! The journal of a session's changes: one JSON object per line, with a seal (`base/seal.rs`), only ever added to.
 //!
 //! ```text
-//! {"begun":{"item":4,"call":"run_command"}}                   a call is about to change files
-//! {"changed":{"item":4,"call":"run_command","changes":[…]}}   what it changed
-//! {"undone":{"records":[0,1],"changes":[…]}}                  changes taken back, and what that changed
-//! {"redone":{"changes":[…]}}                                  the last undo taken back
+//! {"type":"begun","item":4,"call":"run_command"}                             a call is about to change files
+//! {"type":"changed","number":1,"item":4,"call":"run_command","changes":[…]}  what it changed
+//! {"type":"missed","item":4,"call":"run_command"}                            what it changed is not known
+//! {"type":"undone","records":[1,2],"changes":[…]}                            changes taken back, and what that changed
+//! {"type":"redone","records":[1,2],"changes":[…]}                            that undo taken back
 //! ```
+//!
+//! A line without its seal is damaged, and counts for nothing but a warning: a path in it may be any other one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::seal::{has_seal, seal_line};
 use crate::files::private::{make_private_dir, private_file};
 
 use super::state::PathChange;
@@ -29,18 +34,29 @@ pub struct ChangingCall {
 /// The changes of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChangeRecord {
+    /// Its number among the records of the journal.
+    pub number: u64,
     #[serde(flatten)]
     pub by: ChangingCall,
     pub changes: Vec<PathChange>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum JournalLine {
     Begun(ChangingCall),
     Changed(ChangeRecord),
-    Undone { records: Vec<usize>, changes: Vec<PathChange> },
-    Redone { changes: Vec<PathChange> },
+    Missed(ChangingCall),
+    Undone { records: Vec<u64>, changes: Vec<PathChange> },
+    Redone { records: Vec<u64>, changes: Vec<PathChange> },
+}
+
+/// An undo that may be taken back.
+#[derive(Debug, Clone)]
+pub(super) struct UndoneRecords {
+    /// The numbers of the records that it took back.
+    pub records: Vec<u64>,
+    pub changes: Vec<PathChange>,
 }
 
 /// What a journal says.
@@ -49,14 +65,18 @@ pub(super) struct FileJournal {
     path: PathBuf,
     /// All changes, oldest first.
     pub records: Vec<ChangeRecord>,
-    /// The numbers of the records that stand, in order.
-    pub standing: Vec<usize>,
+    /// The numbers of the records that stand.
+    standing: BTreeSet<u64>,
     /// The undos that may be taken back, the last at the end.
-    pub undone: Vec<(Vec<usize>, Vec<PathChange>)>,
+    pub undone: Vec<UndoneRecords>,
     /// The call that began and whose changes are not recorded.
     pub open: Option<ChangingCall>,
-    /// The numbers of the lines that could not be read.
-    pub damaged: Vec<usize>,
+    /// The calls whose changes are not known.
+    missed: Vec<ChangingCall>,
+    /// The numbers of the lines that are damaged.
+    damaged: Vec<usize>,
+    /// True if the last line has no end: the next one must not be joined to it.
+    is_torn: bool,
 }
 
 impl FileJournal {
@@ -69,11 +89,12 @@ impl FileJournal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             text => text?,
         };
-        let mut journal = Self { path: path.to_path_buf(), ..Self::default() };
+        let is_torn = text.last().is_some_and(|byte| *byte != b'\n');
+        let mut journal = Self { path: path.to_path_buf(), is_torn, ..Self::default() };
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty()) {
-            match serde_json::from_slice(line) {
-                Ok(line) => journal.take_in(line),
-                Err(_) => journal.damaged.push(number),
+            match serde_json::from_slice(line).ok().filter(|_| has_seal(line) == Some(true)) {
+                Some(line) => journal.take_in(line),
+                None => journal.damaged.push(number),
             }
         }
         Ok(journal)
@@ -88,37 +109,60 @@ impl FileJournal {
             make_private_dir(dir)?;
         }
         let mut text = serde_json::to_vec(&line)?;
+        seal_line(&mut text, 0);
         text.push(b'\n');
-        private_file().append(true).create(true).open(&self.path)?.write_all(&text)?;
+        if self.is_torn {
+            text.insert(0, b'\n');
+        }
+        let written = private_file().append(true).create(true).open(&self.path)?.write_all(&text);
+        // Half a line may be there.
+        self.is_torn = written.is_err();
+        written?;
         self.take_in(line);
         Ok(())
     }
 
+    /// The number of the next record. A damaged line may hold one of those before it.
+    pub fn next_number(&self) -> u64 {
+        self.records.last().map_or(0, |record| record.number) + 1 + self.damaged.len() as u64
+    }
+
     /// The records of the step `from` and everything after it that stand.
-    pub fn list_since(&self, from: u64) -> Vec<usize> {
-        self.standing.iter().copied().filter(|at| self.records[*at].by.item >= from).collect()
+    pub fn list_since(&self, from: u64) -> impl Iterator<Item = &ChangeRecord> {
+        self.records.iter().filter(move |record| record.by.item >= from && self.standing.contains(&record.number))
+    }
+
+    /// A sentence for each gap in what is known of the step `from` and everything after it.
+    pub fn list_gaps(&self, from: u64) -> Vec<String> {
+        let missed = self.missed.iter().filter(|by| by.item >= from);
+        let missed = missed.map(|by| format!("what {} changed in step {} is not known", by.call, by.item));
+        let name = self.path.display();
+        let damaged = self.damaged.iter().map(|line| format!("{name}:{line}: this line is damaged"));
+        missed.chain(damaged).collect()
     }
 
     fn take_in(&mut self, line: JournalLine) {
         match line {
             JournalLine::Begun(call) => self.open = Some(call),
+            JournalLine::Missed(call) => {
+                self.open = None;
+                self.missed.push(call);
+            }
             JournalLine::Changed(record) => {
                 self.open = None;
                 if !record.changes.is_empty() {
-                    self.standing.push(self.records.len());
+                    self.standing.insert(record.number);
                     self.records.push(record);
                     self.undone.clear();
                 }
             }
             JournalLine::Undone { records, changes } => {
-                self.standing.retain(|at| !records.contains(at));
-                self.undone.push((records, changes));
+                self.standing.retain(|number| !records.contains(number));
+                self.undone.push(UndoneRecords { records, changes });
             }
-            JournalLine::Redone { .. } => {
-                if let Some((records, _)) = self.undone.pop() {
-                    self.standing.extend(records.into_iter().filter(|at| *at < self.records.len()));
-                    self.standing.sort_unstable();
-                }
+            JournalLine::Redone { records, .. } => {
+                self.undone.retain(|undone| undone.records != records);
+                self.standing.extend(records);
             }
         }
     }

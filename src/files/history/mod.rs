@@ -20,24 +20,21 @@ mod watch;
 mod no_watch;
 mod scan;
 mod journal;
+mod seen;
 mod restore;
 mod transfer;
+#[cfg(all(test, unix))]
+mod damage;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::files::disk::DiskStamp;
-use crate::files::file_name;
-use crate::files::regular::replace_file;
-
 use content::ContentStore;
 use journal::{ChangeRecord, FileJournal, JournalLine};
 use restore::{apply_changes, plan_reversal};
-use scan::{ScanError, SeenPath, SeenPaths, WorkspaceView};
+use scan::{ScanError, SeenPath, WorkspaceView};
+use seen::LastLook;
 
 pub use journal::ChangingCall;
 pub use restore::RestorePlan;
@@ -86,6 +83,8 @@ struct Tracker {
     view: WorkspaceView,
     store: ContentStore,
     journal: FileJournal,
+    /// The step of the last call of this turn, if it left commands in the background: what changes is theirs.
+    left_by: Option<u64>,
 }
 
 /// What an undo or a redo did.
@@ -142,18 +141,28 @@ impl FileHistory {
         (!self.told.swap(true, Ordering::Relaxed)).then(|| why.clone())
     }
 
-    /// Called before a call that may change files; `jobs_run` is true if commands run in the background.
-    pub fn begin_call(self: &Arc<Self>, by: ChangingCall, jobs_run: bool) -> RunningChange {
+    /// Called before a call that may change files.
+    pub fn begin_call(self: &Arc<Self>, by: ChangingCall) -> RunningChange {
         let is_alone = self.running.fetch_add(1, Ordering::Relaxed) == 0;
         let mut stage = self.stage();
         if let HistoryStage::Ready(tracker) = &mut *stage
             && is_alone
-            && let Err(error) = tracker.begin_call(&by, jobs_run)
+            && let Err(error) = tracker.begin_call(&by)
         {
             *stage = HistoryStage::Off(describe_error(&error));
         }
         drop(stage);
         RunningChange { history: Arc::clone(self), by }
+    }
+
+    /// Called after a turn: writes down what commands in the background changed since its last call. What changes from here
+    /// on may be a person's work, and is nobody's.
+    pub fn end_turn(&self) {
+        let mut stage = self.lock();
+        let HistoryStage::Ready(tracker) = &mut *stage else { return };
+        if let Err(error) = tracker.take_left() {
+            *stage = HistoryStage::Off(describe_error(&error));
+        }
     }
 
     /// What an undo or a redo would do; `None` if there is nothing.
@@ -167,16 +176,16 @@ impl FileHistory {
         let Tracker { store, journal, .. } = tracker;
         let planned = match direction {
             Direction::Undo(from) => {
-                let records = journal.list_since(from);
-                if records.is_empty() {
+                let (mut records, gaps) = (journal.list_since(from).peekable(), journal.list_gaps(from));
+                if records.peek().is_none() && gaps.is_empty() {
                     return Ok(None);
                 }
-                let changes = records.iter().flat_map(|at| &journal.records[*at].changes);
-                plan_reversal(&self.root, changes, store)
+                let planned = plan_reversal(&self.root, records.flat_map(|record| &record.changes), store);
+                planned.map(|plan| RestorePlan { gaps, ..plan })
             }
             Direction::Redo => match journal.undone.last() {
                 None => return Ok(None),
-                Some((_, changes)) => plan_reversal(&self.root, changes, store),
+                Some(undone) => plan_reversal(&self.root, &undone.changes, store),
             },
         };
         planned.map(Some).map_err(|error| format!("former contents cannot be read: {error}"))
@@ -192,13 +201,17 @@ impl FileHistory {
         let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
         let line = match direction {
             Direction::Undo(from) => {
-                JournalLine::Undone { records: tracker.journal.list_since(from), changes: made.clone() }
+                let records = tracker.journal.list_since(from).map(|record| record.number).collect();
+                JournalLine::Undone { records, changes: made.clone() }
             }
-            Direction::Redo => JournalLine::Redone { changes: made.clone() },
+            Direction::Redo => {
+                let records = tracker.journal.undone.last().map(|undone| undone.records.clone());
+                JournalLine::Redone { records: records.unwrap_or_default(), changes: made.clone() }
+            }
         };
         let written = tracker.journal.add(line).map_err(ScanError::from);
         written.and_then(|()| tracker.look().map(drop)).map_err(|error| describe_error(&error))?;
-        tracker.save_seen(&self.log);
+        tracker.note_look(&self.log);
         Ok(Restored { made, failed })
     }
 
@@ -235,10 +248,12 @@ impl FileHistory {
 }
 
 impl RunningChange {
-    /// Called after the call: writes down what it changed. If that fails, changes are not followed from here on.
-    pub fn end(self) {
+    /// Called after the call: writes down what it changed. If that fails, changes are not followed from here on. `jobs_run`
+    /// is true if commands run in the background.
+    pub fn end(self, jobs_run: bool) {
         let mut stage = self.history.stage();
         let HistoryStage::Ready(tracker) = &mut *stage else { return };
+        tracker.left_by = jobs_run.then_some(self.by.item);
         let recorded = tracker.look().and_then(|changes| tracker.record(self.by.clone(), changes));
         if let Err(error) = recorded {
             *stage = HistoryStage::Off(describe_error(&error));
@@ -267,32 +282,43 @@ impl Tracker {
         let place = contents_beside(log);
         let store = ContentStore::open(&place)?;
         let journal = FileJournal::open(&journal_beside(log))?;
-        let (mut seen, header) = load_seen(&place);
-        let is_own = header.log == log.to_string_lossy();
+        let last = LastLook::load(&place);
+        let is_own = last.log == log.to_string_lossy();
+        let change = last.change;
+        let mut seen = last.into_seen();
         if is_own {
-            let since = journal.records.iter().skip(header.records).flat_map(|record| &record.changes);
+            let since = journal.records.iter().filter(|record| record.number > change);
+            let since = since.flat_map(|record| &record.changes);
             seen.extend(since.map(|change| {
                 (change.relative().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
             }));
         }
-        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal };
+        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal, left_by: None };
         let changes = tracker.look()?;
         if let Some(by) = tracker.journal.open.clone() {
-            // Where another session looked since, whose changes these are is unknown.
-            let changes = if is_own { changes } else { Vec::new() };
-            tracker.record(by, changes)?;
+            if is_own {
+                tracker.record(by, changes)?;
+            } else {
+                // Another session looked since, or what was seen is damaged.
+                tracker.journal.add(JournalLine::Missed(by))?;
+            }
         }
-        tracker.save_seen(log);
+        tracker.note_look(log);
         Ok(tracker)
     }
 
-    fn begin_call(&mut self, by: &ChangingCall, jobs_run: bool) -> Result<(), ScanError> {
+    fn begin_call(&mut self, by: &ChangingCall) -> Result<(), ScanError> {
         self.settle()?;
-        let changes = self.look()?;
-        if jobs_run {
-            self.record(ChangingCall { item: by.item, call: "background".to_owned() }, changes)?;
-        }
+        self.take_left()?;
+        self.look()?;
         Ok(self.journal.add(JournalLine::Begun(by.clone()))?)
+    }
+
+    /// Records what commands in the background changed.
+    fn take_left(&mut self) -> Result<(), ScanError> {
+        let Some(item) = self.left_by.take() else { return Ok(()) };
+        let changes = self.look()?;
+        self.record(ChangingCall { item, call: "background".to_owned() }, changes)
     }
 
     /// Records what a call changed that was interrupted.
@@ -303,53 +329,18 @@ impl Tracker {
     }
 
     fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
-        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { by, changes }))?)
+        let number = self.journal.next_number();
+        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, changes }))?)
     }
 
     fn look(&mut self) -> Result<Vec<PathChange>, ScanError> {
         self.view.look(&mut self.store)
     }
 
-    /// Writes down what was seen, for later processes: without it they read every file again.
-    fn save_seen(&self, log: &Path) {
-        let header = SeenHeader { log: log.to_string_lossy().into_owned(), records: self.journal.records.len() };
-        let mut text = serde_json::to_string(&header).unwrap_or_default();
-        for (path, SeenPath { stamp, state }) in &self.view.seen {
-            let line = SeenLine { path: file_name::quote(path).into_owned(), stamp: *stamp, state: state.clone() };
-            text.push('\n');
-            text.push_str(&serde_json::to_string(&line).unwrap_or_default());
-        }
-        // It only saves time.
-        let _ = replace_file(&contents_beside(log).join("seen"), text.as_bytes());
+    fn note_look(&self, log: &Path) {
+        let change = self.journal.records.last().map_or(0, |record| record.number);
+        LastLook::new(log, change, &self.view.seen).save(&contents_beside(log));
     }
-}
-
-/// The first line of what was seen: the log of the session that saw it, and how many changes it knew.
-#[derive(Default, Serialize, Deserialize)]
-struct SeenHeader {
-    log: String,
-    records: usize,
-}
-
-/// Any other line of it.
-#[derive(Serialize, Deserialize)]
-struct SeenLine {
-    path: String,
-    stamp: Option<DiskStamp>,
-    #[serde(flatten)]
-    state: PathState,
-}
-
-/// What was seen last of this workspace.
-fn load_seen(place: &Path) -> (SeenPaths, SeenHeader) {
-    let text = fs::read_to_string(place.join("seen")).unwrap_or_default();
-    let mut lines = text.lines();
-    let header = lines.next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
-    let lines = lines.filter_map(|line| serde_json::from_str::<SeenLine>(line).ok());
-    let seen = lines.map(|SeenLine { path, stamp, state }| {
-        (file_name::unquote(&path).into_owned(), SeenPath { stamp, state })
-    });
-    (seen.collect(), header)
 }
 
 fn describe_error(error: &ScanError) -> String {

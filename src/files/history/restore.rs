@@ -27,6 +27,8 @@ pub struct RestorePlan {
     pub changed_since: Vec<String>,
     /// Paths whose former content was not kept.
     pub lost: Vec<String>,
+    /// A sentence for each gap in what is known of the changes.
+    pub gaps: Vec<String>,
 }
 
 /// Plans to reverse changes, given oldest first.
@@ -52,7 +54,8 @@ pub(super) fn plan_reversal<'a>(
             continue;
         }
         let is_there = match &first {
-            PathState::File { sha256, .. } => store.has(sha256),
+            // It is read, as what is damaged must be known before anything is removed.
+            PathState::File { sha256, .. } => store.get(sha256).is_ok(),
             state => state.is_kept(),
         };
         if !is_there {

@@ -10,6 +10,8 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp};
 use crate::files::file_name;
 use crate::files::ignored::{Exclusions, IgnoreFiles};
@@ -35,10 +37,11 @@ const MOST_LEVELS: usize = 200;
 const TICK: i64 = 20_000_000;
 
 /// A path as it was at the last look.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SeenPath {
     /// `None` if a later look must read it again.
     pub stamp: Option<DiskStamp>,
+    #[serde(flatten)]
     pub state: PathState,
 }
 

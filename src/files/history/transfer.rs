@@ -36,6 +36,7 @@ impl FileHistory {
         let tracker = stage.tracker()?;
         let planned = plan_reversal(to, changes, &mut tracker.store);
         let mut plan = planned.map_err(|error| format!("contents cannot be read: {error}"))?;
+        plan.gaps = own.gaps;
         plan.lost.extend(own.lost.into_iter().filter(|path| is_meant(path)));
         Ok(plan)
     }

@@ -52,7 +52,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/files/disk/plain.rs", 8, "systems without handles"),
     ("src/files/history/content.rs", 5, OWN),
     ("src/files/history/journal.rs", 1, OWN),
-    ("src/files/history/mod.rs", 1, OWN),
+    ("src/files/history/seen.rs", 1, OWN),
     ("src/files/regular.rs", 1, OWN),
     ("src/files/trial.rs", 4, OWN),
     ("src/prompt/change.rs", 5, NAMED),

@@ -46,6 +46,7 @@ pub(super) fn apply_trial(
         note_progress(describe_plan(&plan, "Applied").trim_end());
     }
     let (id, copy) = (session.id(), session.find_root());
+    told.extend(plan.gaps);
     for path in &plan.lost {
         told.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
     }

@@ -1,7 +1,7 @@
-//! The seal of a line: its last field is a checksum of everything before it, so that damage is noticed where the line
-//! still is JSON. CRC-32 notices every change within 32 bits in a row.
+//! The seal of a line of a log or a journal: its last field is a checksum of everything before it, so that damage is noticed
+//! where the line still is JSON. CRC-32 notices every change within 32 bits in a row.
 //!
-//! Format 2 has no seals. A log of it that is continued has them from there on.
+//! Format 2 of session logs has no seals. A log of it that is continued has them from there on.
 
 /// What stands before the eight digits, and after them.
 const BEFORE: &[u8] = br#","sum":""#;
@@ -9,7 +9,7 @@ const AFTER: &[u8] = br#""}"#;
 const DIGITS: usize = 8;
 
 /// Seals the JSON object in `out` that begins at `from`.
-pub(super) fn seal_line(out: &mut Vec<u8>, from: usize) {
+pub fn seal_line(out: &mut Vec<u8>, from: usize) {
     out.pop();
     let sum = sum_bytes(&out[from..]);
     out.extend([BEFORE, &write_digits(sum), AFTER].concat());
@@ -17,7 +17,7 @@ pub(super) fn seal_line(out: &mut Vec<u8>, from: usize) {
 
 /// Judges the lines of a log, in their order.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SealCheck {
+pub struct SealCheck {
     /// True if the lines from here on have seals.
     is_sealed: bool,
 }
@@ -37,7 +37,7 @@ impl SealCheck {
 }
 
 /// True if the line has the seal that belongs to it, false if it has another; `None` if it has none.
-pub(super) fn has_seal(line: &[u8]) -> Option<bool> {
+pub fn has_seal(line: &[u8]) -> Option<bool> {
     let body = line.strip_suffix(b"\n").unwrap_or(line).strip_suffix(AFTER)?;
     let (body, digits) = body.split_at_checked(body.len().checked_sub(DIGITS)?)?;
     let body = body.strip_suffix(BEFORE)?;

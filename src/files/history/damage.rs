@@ -1,0 +1,161 @@
+//! Damage to what an undo reads: each flipped bit is told, or does nothing. No path is ever changed into what it never was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{ChangingCall, Direction, FileHistory, JournalLine, RestorePlan, contents_beside, journal_beside};
+
+/// Flips of each of four files.
+const FLIPS: usize = 250;
+
+type TreeContents = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
+/// Two calls changed this workspace, and nothing runs any more.
+struct ChangedWorkspace {
+    dir: tempfile::TempDir,
+    before: TreeContents,
+    after: TreeContents,
+}
+
+impl ChangedWorkspace {
+    fn make() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().join("w");
+        fs::create_dir_all(root.join("src")).expect("made");
+        fs::create_dir(dir.path().join("state")).expect("made");
+        write(&root, "src/a.txt", "what was there before\n", 0o644);
+        write(&root, "bin", "#!/bin/sh\n", 0o755);
+        write(&root, "gone", "it goes\n", 0o600);
+        let mut changed = Self { dir, before: TreeContents::new(), after: TreeContents::new() };
+        changed.before = changed.read();
+        let history = changed.history();
+        for item in [2, 4] {
+            let call = history.begin_call(ChangingCall { item, call: "run_command".to_owned() });
+            if item == 2 {
+                write(&root, "src/a.txt", "what is there now\n", 0o600);
+                fs::remove_file(root.join("gone")).expect("removed");
+            } else {
+                write(&root, "bin", "#!/bin/bash\n", 0o644);
+                write(&root, "new", "it comes\n", 0o644);
+            }
+            call.end(false);
+        }
+        changed.after = changed.read();
+        changed
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("w")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("state/s.jsonl")
+    }
+
+    /// As a new process sees it.
+    fn history(&self) -> Arc<FileHistory> {
+        Arc::new(FileHistory::new(&self.root(), &self.log()))
+    }
+
+    fn read(&self) -> TreeContents {
+        let mut tree = TreeContents::new();
+        for dir in ["", "src"] {
+            for entry in fs::read_dir(self.root().join(dir)).expect("listed").flatten() {
+                if entry.path().is_file() {
+                    let mode = entry.metadata().expect("there").permissions().mode() & 0o777;
+                    let path = Path::new(dir).join(entry.file_name());
+                    tree.insert(path, (mode, fs::read(entry.path()).expect("readable")));
+                }
+            }
+        }
+        tree
+    }
+
+    /// Undoes everything, as far as nothing warns; then makes the tree again as the calls left it.
+    fn undo(&self) -> (TreeContents, RestorePlan, Vec<String>) {
+        let history = self.history();
+        let undo = Direction::Undo(0);
+        let plan = history.plan(undo).expect("a plan").unwrap_or_default();
+        let is_sure = plan.changed_since.is_empty() && plan.lost.is_empty() && plan.gaps.is_empty();
+        let failed =
+            if is_sure { history.carry_out(undo, &plan).expect("carried out").failed } else { Vec::new() };
+        let found = self.read();
+        fs::remove_dir_all(self.root()).expect("removed");
+        fs::create_dir_all(self.root().join("src")).expect("made");
+        for (path, (mode, bytes)) in &self.after {
+            write(&self.root(), path.to_str().expect("a name"), &String::from_utf8_lossy(bytes), *mode);
+        }
+        (found, plan, failed)
+    }
+}
+
+fn restore(files: &[PathBuf], texts: &[Vec<u8>]) {
+    for (file, text) in files.iter().zip(texts) {
+        fs::write(file, text).expect("written");
+    }
+}
+
+fn write(root: &Path, path: &str, text: &str, mode: u32) {
+    fs::write(root.join(path), text).expect("written");
+    fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).expect("set");
+}
+
+#[test]
+fn every_flipped_bit_is_told_or_does_nothing() {
+    let changed = ChangedWorkspace::make();
+    let store = contents_beside(&changed.log());
+    let kept = fs::read_dir(&store).expect("kept").map(|entry| entry.expect("listed").path());
+    let files: Vec<PathBuf> = kept.chain([journal_beside(&changed.log())]).collect();
+    assert_eq!(files.len(), 4, "a pack, its list, what was seen, and the journal: {files:?}");
+    let sound: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("readable")).collect();
+    let (found, plan, failed) = changed.undo();
+    assert_eq!((found, plan.gaps, failed), (changed.before.clone(), Vec::new(), Vec::new()), "without damage");
+    restore(&files, &sound);
+    for (file, bytes) in files.iter().zip(&sound) {
+        let bits = 8 * bytes.len();
+        for bit in (0..FLIPS.min(bits)).map(|number| number * 7919 % bits) {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(file, damaged).expect("written");
+            let (found, plan, failed) = changed.undo();
+            let is_told = found == changed.after && plan != RestorePlan::default();
+            assert!(found == changed.before || is_told, "{file:?}, bit {bit}: {found:?} {plan:?} {failed:?}");
+            restore(&files, &sound);
+        }
+    }
+}
+
+#[test]
+fn half_a_line_at_the_end_spoils_no_other() {
+    let changed = ChangedWorkspace::make();
+    let journal = journal_beside(&changed.log());
+    let text = fs::read(&journal).expect("a journal");
+    fs::write(&journal, [&text[..], br#"{"type":"begun","item":6,"#].concat()).expect("written");
+    let history = changed.history();
+    let call = history.begin_call(ChangingCall { item: 6, call: "write_file".to_owned() });
+    write(&changed.root(), "new", "changed\n", 0o644);
+    call.end(false);
+    let plan = changed.history().plan(Direction::Undo(6)).expect("a plan").expect("a change");
+    assert_eq!(plan.changes.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["new"]);
+    let [gap] = &plan.gaps[..] else { panic!("{:?}", plan.gaps) };
+    assert!(gap.ends_with("s.files:5: this line is damaged"), "{gap}");
+}
+
+#[test]
+fn a_call_whose_changes_are_not_known_is_named() {
+    let changed = ChangedWorkspace::make();
+    let history = changed.history();
+    drop(history.begin_call(ChangingCall { item: 6, call: "run_command".to_owned() }));
+    write(&changed.root(), "new", "changed\n", 0o644);
+    fs::remove_file(contents_beside(&changed.log()).join("seen")).expect("removed");
+    let plan = |from| changed.history().plan(Direction::Undo(from)).expect("a plan").unwrap_or_default();
+    assert_eq!(plan(6).gaps, ["what run_command changed in step 6 is not known"]);
+    assert_eq!(plan(6).gaps.len(), 1, "it is known once");
+    assert_eq!(plan(7), RestorePlan::default());
+    let text = fs::read_to_string(journal_beside(&changed.log())).expect("a journal");
+    assert_eq!(text.matches(r#"{"type":"missed""#).count(), 1, "{text}");
+    assert!(serde_json::from_str::<JournalLine>(text.lines().last().expect("a line")).is_ok());
+}
