@@ -20,7 +20,8 @@ pub mod base {
 }
 pub mod template {
     pub use crate::template::{
-        LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value, convert_value, make_clock, make_object,
+        LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value, convert_value, layer_values,
+        make_clock, make_object,
     };
 }
 pub mod files {

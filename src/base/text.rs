@@ -85,6 +85,18 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// `text` as [`reveal`] shows it, on one line.
+pub fn reveal_in_line(text: &str) -> String {
+    reveal(text).replace('\n', "␊")
+}
+
+/// A block of code in Markdown, with a fence that is longer than any run of backticks in it.
+pub fn fence_code(text: &str, language: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let ticks = "`".repeat(longest.max(2) + 1);
+    format!("{ticks}{language}\n{}\n{ticks}\n", text.trim_end())
+}
+
 /// The most marks on one character. No script needs more.
 const MOST_MARKS: usize = 4;
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use super::env::Env;
 use super::flags::SettingFlags;
-use super::folders::FOLDER;
 use super::manifest::Manifest;
 use super::skill_dirs;
-use super::source::ConfigLayer;
 use crate::files::workspace::Workspace;
 
 /// The sources of a configuration.
@@ -35,17 +33,6 @@ impl LoadOptions<'_> {
     /// The directory that replaces user and project, if one was named.
     pub(super) fn directory(&self) -> Option<PathBuf> {
         find_directory(self.env, self.config_dir.as_deref())
-    }
-
-    /// The places of configuration, lowest first, whether or not they exist.
-    pub fn places(&self) -> Vec<(ConfigLayer, PathBuf)> {
-        if let Some(dir) = self.directory() {
-            return vec![(ConfigLayer::Directory, dir)];
-        }
-        let projects = self.workspace.dirs_up_to_git_root().map(|dir| (ConfigLayer::Project, dir.join(FOLDER)));
-        let mut places: Vec<_> = projects.chain([(ConfigLayer::User, self.env.dirs().config)]).collect();
-        places.reverse();
-        places
     }
 }
 

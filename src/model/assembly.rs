@@ -256,11 +256,6 @@ impl Assembly {
         self.cost_usd = Some(usd).filter(|usd| usd.is_finite() && *usd >= 0.0);
     }
 
-    /// True if a call was opened.
-    pub fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| !part.left_out && matches!(part.kind, UnfinishedPartKind::Call { .. }))
-    }
-
     /// Changes while the reply grows: its text, its reasoning, its arguments, its parts or its usage.
     pub fn measure_progress(&self) -> u64 {
         let usage = self.usage.map_or(0, |usage| usage.total());

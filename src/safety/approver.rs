@@ -1,5 +1,6 @@
 //! Who answers questions: a person, or nobody.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt;
@@ -7,6 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::enclosure::Enclosure;
 use super::plan_review::{PlanReview, PlanSheet};
+use crate::base::text;
 
 /// Answers questions, on behalf of a person or of nobody.
 pub trait Approver: Send + Sync {
@@ -52,7 +54,6 @@ pub struct Question<'a> {
     /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` if that answer is not
     /// offered.
     pub always: Option<&'a str>,
-    pub workspace: &'a Path,
     /// The walls around the command that would run; `None` if no command would.
     pub enclosure: Option<Enclosure>,
     /// True if those walls let the network through.
@@ -64,6 +65,52 @@ pub struct Question<'a> {
     /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` if that answer is not
     /// offered.
     pub editable: Option<&'a str>,
+}
+
+impl Question<'_> {
+    /// Whose call of which tool it is.
+    pub fn describe_tool(&self) -> String {
+        let whose = self.helper.map_or(String::new(), |helper| format!("{helper}: "));
+        text::one_line(&text::reveal(&format!("{whose}{}", self.tool)), 80)
+    }
+
+    /// What the command could do; `None` if no command would run.
+    pub fn describe_place(&self) -> Option<String> {
+        let network = if self.network { "with the network" } else { "no network" };
+        Some(match self.enclosure? {
+            Enclosure::Read => format!("only reads, {network}"),
+            Enclosure::Write | Enclosure::Opened => {
+                let opened = self.opened.iter().map(|dir| text::reveal_in_line(&dir.to_string_lossy()));
+                let dirs: Vec<String> = iter::once("the workspace".to_owned()).chain(opened).collect();
+                format!("writes in {}, {network}", dirs.join(" and "))
+            }
+            Enclosure::Outside => "outside the sandbox".to_owned(),
+        })
+    }
+
+    /// The reason for asking; `None` if there is none to tell.
+    pub fn describe_reason(&self) -> Option<String> {
+        (!self.why.is_empty()).then(|| format!("asked because {}", text::reveal_in_line(self.why)))
+    }
+
+    /// What the person must not overlook.
+    pub fn list_warnings(&self) -> impl Iterator<Item = &'static str> {
+        let outside = "It runs with your own permissions: it can read your keys and change any of your files.";
+        let secret = "One of your secrets is hidden as ***: the text shown is not exactly what would run.";
+        let warnings = [(self.enclosure == Some(Enclosure::Outside), outside), (self.hidden, secret)];
+        warnings.into_iter().filter_map(|(holds, words)| holds.then_some(words))
+    }
+
+    /// The question in Markdown, for a person whom another program asks. Nothing in the preview ends its block, or hides.
+    pub fn to_markdown(&self) -> String {
+        let place = self.describe_place().map(|place| format!(" · {place}")).unwrap_or_default();
+        let mut told = format!("{}{place}", self.describe_tool());
+        for words in self.describe_reason().into_iter().chain(self.list_warnings().map(str::to_owned)) {
+            told.extend(["\n", &words]);
+        }
+        let block = text::fence_code(&text::reveal(self.preview), if self.is_change { "diff" } else { "" });
+        format!("{told}\n\n{block}")
+    }
 }
 
 /// The answer to a permission question.

@@ -13,7 +13,6 @@ use super::editor::ExternalEditor;
 use super::line::{InputLine, LineKeys, LineSettings};
 use super::look::{AnswerTo, Look};
 use super::outlets::Outlets;
-use super::question::reveal_in_line;
 use super::sheet::{ScreenSize, Sheet};
 use super::{question, review, views};
 use crate::base::text;
@@ -124,7 +123,7 @@ impl Approver for Person {
             let _turn = self.turn.lock().await;
             let sheet = question::format_sheet(&question);
             let edits = question.editable.is_some();
-            let always = question.always.map(|always| format!("Always: {}", reveal_in_line(always)));
+            let always = question.always.map(|always| format!("Always: {}", text::reveal_in_line(always)));
             let choices = keep_offered([
                 (true, offer('y', "yes", "Yes, once")),
                 (true, offer('n', "no", "")),
@@ -219,7 +218,7 @@ fn explain_answers(question: &Question<'_>) -> Vec<Line> {
         lines.push(meaning("edit", "lets you change the command, then runs the changed one."));
     }
     lines.extend(
-        question.always.map(reveal_in_line).map(|always| {
+        question.always.map(text::reveal_in_line).map(|always| {
             meaning("always", &format!("runs it, and no longer asks in this session about: {always}"))
         }),
     );
@@ -232,7 +231,7 @@ fn explain_answers(question: &Question<'_>) -> Vec<Line> {
     };
     lines.push(Line::from((Ink::Dim, format!("     {walls}"))));
     if !question.why.is_empty() {
-        let why = reveal_in_line(question.why);
+        let why = text::reveal_in_line(question.why);
         lines.push(Line::from((Ink::Dim, format!("     You are asked because {why}."))));
     }
     lines
@@ -294,7 +293,6 @@ mod tests {
 
     fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
         let (person, shown) = person(lines);
-        let workspace = std::path::Path::new("/w");
         let question = Question {
             helper: None,
             tool: "run_command",
@@ -302,7 +300,6 @@ mod tests {
             is_change: false,
             why: "it executes",
             always,
-            workspace,
             opened: &[],
             enclosure: None,
             network: false,

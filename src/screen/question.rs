@@ -3,29 +3,19 @@
 //! Characters that would be invisible or misleading (controls, unusual spaces, marks that reorder a line) are shown as
 //! codes.
 
-use std::iter;
-
 use super::sheet::{Sheet, SheetBody};
-use crate::base::text;
 use crate::safety::{Enclosure, Question};
 use crate::screen::ink::{Ink, Line};
 
 /// Formats a question.
 pub(super) fn format_sheet(question: &Question<'_>) -> Sheet {
-    let Question { helper, tool, why, hidden, .. } = *question;
-    let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
-    let tool = text::one_line(&text::reveal(&format!("{whose}{tool}")), 80);
     let is_outside = question.enclosure == Some(Enclosure::Outside);
-    let mut title = Line::from((Ink::Bold, tool));
-    if let Some(place) = describe_place(question) {
+    let mut title = Line::from((Ink::Bold, question.describe_tool()));
+    if let Some(place) = question.describe_place() {
         title = title.add(Ink::Dim, " · ").add(if is_outside { Ink::Yellow } else { Ink::Dim }, &place);
     }
-    let reason =
-        (!why.is_empty()).then(|| Line::from((Ink::Dim, format!("asked because {}", reveal_in_line(why)))));
-    let outside = "It runs with your own permissions: it can read your keys and change any of your files.";
-    let secret = "One of your secrets is hidden as ***: the text shown is not exactly what would run.";
-    let warnings = [(is_outside, outside), (hidden, secret)].into_iter().filter(|(holds, _)| *holds);
-    let warnings = warnings.map(|(_, words)| Line::from((Ink::Yellow, words)));
+    let reason = question.describe_reason().map(|reason| Line::from((Ink::Dim, reason)));
+    let warnings = question.list_warnings().map(|words| Line::from((Ink::Yellow, words)));
     let body = if question.is_change {
         SheetBody::Change(question.preview.to_owned())
     } else {
@@ -34,31 +24,11 @@ pub(super) fn format_sheet(question: &Question<'_>) -> Sheet {
     Sheet { title, body, notes: reason.into_iter().chain(warnings).collect() }
 }
 
-/// Describes what the command could do; `None` if no command would run.
-fn describe_place(question: &Question<'_>) -> Option<String> {
-    let network = if question.network { "with the network" } else { "no network" };
-    Some(match question.enclosure? {
-        Enclosure::Read => format!("only reads, {network}"),
-        Enclosure::Write | Enclosure::Opened => {
-            let opened = question.opened.iter().map(|dir| reveal_in_line(&dir.to_string_lossy()));
-            let dirs: Vec<String> = iter::once("the workspace".to_owned()).chain(opened).collect();
-            format!("writes in {}, {network}", dirs.join(" and "))
-        }
-        Enclosure::Outside => "outside the sandbox".to_owned(),
-    })
-}
-
-/// Reveals what is special in a text, and shows it on one line.
-pub(super) fn reveal_in_line(words: &str) -> String {
-    text::reveal(words).replace('\n', "␊")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn question(preview: &str) -> Question<'_> {
-        let workspace = std::path::Path::new("/w");
         Question {
             helper: None,
             tool: "run_command",
@@ -66,7 +36,6 @@ mod tests {
             is_change: false,
             why: "",
             always: None,
-            workspace,
             enclosure: None,
             network: false,
             opened: &[],

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::question::reveal_in_line;
 use super::sheet::{Sheet, SheetBody};
 use crate::base::{json, text};
 use crate::conversation::event::plan::{PlanCreated, PlanStep, StepCheck};
@@ -45,7 +44,7 @@ fn format_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) ->
         ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ")),
     };
     let kept = if plan.kept.contains(&step.step_id) { " (done)" } else { "" };
-    let line = reveal_in_line;
+    let line = text::reveal_in_line;
     let (id, tool) = (step.step_id, line(&step.tool_name));
     let unpainted = |text: String| Line::from((Inks::PLAIN, text));
     let mut lines = vec![unpainted(format!("{id}. {} · {tool}{after}{kept}", line(&step.description)))];

@@ -69,21 +69,6 @@ impl SkillBody {
         format!("<skill name=\"{name}\">\n{text}{rest}\n</skill>\n{place}{files}")
     }
 
-    /// Removes the instructions of a skill that follow a blank line in `text`.
-    pub fn take_out(text: &str, name: &str) -> String {
-        let opening = format!("\n\n<skill name=\"{}\">\n", name.replace('"', "'"));
-        let Some((before, rest)) = text.split_once(&opening) else { return text.to_owned() };
-        let Some((_, mut after)) = rest.split_once("\n</skill>\n") else { return before.to_owned() };
-        while [DIRECTORY, RELATIVE, NOWHERE, FILES].iter().any(|line| after.starts_with(line)) {
-            match after.find('\n') {
-                Some(end) => after = &after[end + 1..],
-                None => after = "",
-            }
-        }
-        // The line feed before the rest was removed with the last line.
-        if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
-    }
-
     /// The beginning that fits, in whole lines if possible, and the way to read the rest.
     fn cut(&self, room: usize) -> (&str, String) {
         if self.text.len() <= room {

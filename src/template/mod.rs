@@ -102,7 +102,6 @@ impl FromStr for Syntax {
 #[derive(Debug)]
 pub struct Template {
     body: TemplateBody,
-    defaults: Option<Value>,
     guard: RenderGuard,
 }
 
@@ -157,7 +156,7 @@ impl Template {
             }
         };
         let apart = || RenderGuard::apart(OrderForm::Text, syntax, name, source, undefined);
-        Ok(Self { body, defaults: None, guard: if is_plain { RenderGuard::here() } else { apart() } })
+        Ok(Self { body, guard: if is_plain { RenderGuard::here() } else { apart() } })
     }
 
     /// Compiles a Jinja template whose `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text
@@ -174,27 +173,18 @@ impl Template {
         let apart =
             || RenderGuard::apart(OrderForm::Text, Syntax::Jinja, name, source, undefined).with_loader(loader);
         let guard = if jinja.is_plain { RenderGuard::here() } else { apart() };
-        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard })
+        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), guard })
     }
 
     /// Compiles a Jinja template that the program brings along: nothing in it is checked, and it is rendered in this
     /// process.
     pub fn compile_trusted(name: &str, source: &str) -> Result<Self, TemplateError> {
         let jinja = jinja::Jinja::compile_trusted(name, source, Undefined::Error, |_| None)?;
-        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), defaults: None, guard: RenderGuard::here() })
-    }
-
-    /// Adds defaults for names that a context does not define. Maps are merged deeply.
-    pub fn with_defaults(self, defaults: Value) -> Self {
-        Self { defaults: Some(defaults), ..self }
+        Ok(Self { body: TemplateBody::Jinja(Box::new(jinja)), guard: RenderGuard::here() })
     }
 
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
-        let context = match &self.defaults {
-            Some(defaults) => &layer_values(context.clone(), defaults.clone()),
-            None => context,
-        };
         let here = || match &self.body {
             TemplateBody::Jinja(jinja) => jinja.render(context),
             TemplateBody::FString(fstring) => fstring.render(context),
@@ -360,8 +350,8 @@ mod tests {
             (Syntax::GoTemplate, "{{.session.id}} {{.session.user.name}} {{.session.user.age}} {{.tone}}"),
         ] {
             let template = Template::compile_as(syntax, "t", source, Undefined::Error).expect("valid");
-            let template = template.with_defaults(defaults.clone());
-            assert_eq!(template.render(&context()).as_deref(), Ok("s1 Ann 7 plain"), "{syntax}");
+            let layered = super::layer_values(context(), defaults.clone());
+            assert_eq!(template.render(&layered).as_deref(), Ok("s1 Ann 7 plain"), "{syntax}");
             assert_eq!("{}".parse::<Syntax>().ok(), None);
             assert_eq!(syntax.name().parse(), Ok(syntax));
         }

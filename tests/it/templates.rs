@@ -62,16 +62,11 @@ fn cases(syntax: Syntax) -> Vec<(String, Case)> {
 
 fn compile(syntax: Syntax, case: &Case) -> Result<Template, TemplateError> {
     let undefined = if case.lenient { Undefined::Empty } else { Undefined::Error };
-    let template = if case.files.is_empty() {
-        Template::compile_as(syntax, "case", &case.template, undefined)?
-    } else {
-        let files = case.files.clone();
-        Template::compile_with("case", &case.template, undefined, move |name| files.get(name).cloned())?
-    };
-    Ok(match &case.defaults {
-        Some(defaults) => template.with_defaults(template::convert_value(defaults)),
-        None => template,
-    })
+    if case.files.is_empty() {
+        return Template::compile_as(syntax, "case", &case.template, undefined);
+    }
+    let files = case.files.clone();
+    Template::compile_with("case", &case.template, undefined, move |name| files.get(name).cloned())
 }
 
 fn render(syntax: Syntax, case: &Case) -> Result<String, TemplateError> {
@@ -81,7 +76,11 @@ fn render(syntax: Syntax, case: &Case) -> Result<String, TemplateError> {
         let now = "2026-01-02T03:04:05+02:00[+02:00]".parse().expect("a moment");
         names.push(("datetime".to_owned(), template::make_clock(now)));
     }
-    compile(syntax, case)?.render(&template::make_object(names))
+    let mut context = template::make_object(names);
+    if let Some(defaults) = &case.defaults {
+        context = template::layer_values(context, template::convert_value(defaults));
+    }
+    compile(syntax, case)?.render(&context)
 }
 
 /// The difference of the outcome from the case; `None` if there is none.

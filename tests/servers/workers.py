@@ -317,13 +317,17 @@ try:
         model("1ms")
         workers = [worker(32)]
         time.sleep(1)
-        began, before = time.monotonic(), os.times()
-        collect("Overhead {{ item }}", range(2000))
-        spent = time.monotonic() - began
-        stop(workers)
-        after = os.times()
-        ours = after.children_user + after.children_system - before.children_user - before.children_system
-        print(f"1 worker of 32 jobs, a model of 1 ms: {spent / 2:.1f} ms a task, {ours / 2:.1f} ms of processor time")
+        options = ["-m", "quick", "--jobs", "32", "--ephemeral"]
+        lines = "".join(f"{item}\n" for item in range(2000))
+        for name, work in [
+            ("1 worker", lambda: (collect("Overhead {{ item }}", range(2000)), stop(workers))),
+            ("without a queue", lambda: agent("map", *options, "Overhead {{ item }}", stdin=lines)),
+        ]:
+            began, before = time.monotonic(), os.times()
+            work()
+            spent, after = time.monotonic() - began, os.times()
+            ours = after.children_user + after.children_system - before.children_user - before.children_system
+            print(f"{name}, 32 jobs, a model of 1 ms: {spent / 2:.1f} ms a task, {ours / 2:.1f} ms of processor time")
 finally:
     queue.kill()
     pg_ctl("stop", "-m", "immediate")

@@ -36,7 +36,9 @@ pub fn check_names(
                 mistakes.extend(flows.flat_map(|flow| flows::find_mistakes(config, flow, &services.agent.tools)));
             }
             // Otherwise a mistake reported before may be the cause, in better words.
-            Err(error) if known.is_empty() && mistakes.is_empty() => mistakes.push(error.into_mistake(name)),
+            Err(error) if known.is_empty() && mistakes.is_empty() => {
+                mistakes.push(Mistake::in_file(format!("agent `{name}`"), error.message));
+            }
             Err(_) => {}
         }
     }

@@ -55,9 +55,4 @@ impl SetupError {
     pub(super) fn from_failure(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: SetupErrorKind::Failed, message: format!("{:#}", error.into()) }
     }
-
-    /// Turns the error into a mistake in the configuration of an agent.
-    pub(super) fn into_mistake(self, agent: &str) -> Mistake {
-        Mistake::in_file(format!("agent `{agent}`"), self.message)
-    }
 }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::agent::window::{WindowLayer, describe_enough};
-use crate::agent::{Agent, Briefing, Conversation};
+use crate::agent::{Agent, Briefing};
 use crate::base::json;
 use crate::base::tokens;
 use crate::config::{Config, Mistake};
@@ -29,11 +29,6 @@ pub(super) fn find_layer_mistakes(config: &Config, agent: &Agent) -> Vec<Mistake
     find_over_limit(agent).into_iter().map(mistake).collect()
 }
 
-/// A conversation that has not begun.
-pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
-    unsaved_conversation(agent, Timestamp::UNIX_EPOCH)
-}
-
 fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
@@ -56,7 +51,7 @@ fn find_over_limit(agent: &Agent) -> Vec<(WindowLayer, String)> {
         })
         .sum();
     let (lists, instructions) = (tokens::estimate_tokens(&lists), tokens::estimate_tokens(instructions));
-    let conversation = nobody_spoke(agent);
+    let conversation = unsaved_conversation(agent, Timestamp::UNIX_EPOCH);
     // A prompt that cannot be rendered is reported when the run renders it.
     let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
     let system = tokens::estimate_tokens(&rendered).saturating_sub(lists + instructions);

@@ -21,11 +21,6 @@ impl PreparedCall<'_> {
     fn tell(&mut self, text: String) {
         self.hooked.get_or_insert_default().texts.push(text);
     }
-
-    /// What hooks say to the model about it, for the end of its result.
-    pub(super) fn list_hook_texts(&self) -> Vec<String> {
-        self.hooked.as_ref().map(|hooked| hooked.texts.clone()).unwrap_or_default()
-    }
 }
 
 impl<'t> Turn<'t> {

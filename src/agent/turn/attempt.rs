@@ -65,7 +65,7 @@ impl Turn<'_> {
         };
         let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
         ModelRequest {
-            system: self.system_text(),
+            system: self.conversation.session.system().map_or("", |prompt| &prompt.text),
             items,
             aside,
             tools,
@@ -139,10 +139,6 @@ impl Turn<'_> {
             self.run.emitter.emit(event)?;
             next = stream.next();
         }
-    }
-
-    fn system_text(&self) -> &str {
-        self.conversation.session.system().map_or("", |prompt| &prompt.text)
     }
 
     /// Records the provider's token count of the request; warns, once per conversation, when it reveals a silent

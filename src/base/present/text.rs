@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use super::{ResultView, ViewField, csv};
 
 /// Writes fields after their names; the content is written without a name, and last, so that no line of it can be
@@ -23,7 +21,9 @@ pub(super) fn encode_view(view: &ResultView<'_>) -> String {
                 let _ = write!(out, "{name}:\n{text}");
             }
             (_, ViewField::Data(data)) => {
-                let _ = write!(out, "{name}: {}", write_tabular(data));
+                // A table of uniform records is smallest as CSV.
+                let table = csv::write_table(data).map(|table| format!("(CSV)\n{table}"));
+                let _ = write!(out, "{name}: {}", table.unwrap_or_else(|| data.to_string()));
             }
         }
         if !out.ends_with('\n') {
@@ -31,9 +31,4 @@ pub(super) fn encode_view(view: &ResultView<'_>) -> String {
         }
     }
     out + "</result>"
-}
-
-/// A table of uniform records as CSV, the smallest form; anything else as compact JSON.
-fn write_tabular(data: &Value) -> String {
-    csv::write_table(data).map_or_else(|| data.to_string(), |table| format!("(CSV)\n{table}"))
 }

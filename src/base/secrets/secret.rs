@@ -19,11 +19,6 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
-
-    /// True if there is nothing to hide.
-    pub fn is_empty(&self) -> bool {
-        self.0.trim().is_empty()
-    }
 }
 
 impl fmt::Debug for Secret {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::rpc::RpcPeer;
 use super::updates::{AskedCall, describe_call, name_kind};
+use crate::base::text;
 use crate::safety::{Approval, Approver, OpenFiles, PlanReview, PlanSheet, Question};
 
 /// The longest wait for an answer about a file.
@@ -74,9 +75,7 @@ impl EditorPerson {
         let given = given("words").or_else(|| given("choice")).filter(|_| answer["action"] == "accept");
         given.map(str::to_owned)
     }
-}
 
-impl EditorPerson {
     /// Asks for something about a file, and waits a moment for the answer.
     async fn ask_about_file(&self, method: &str, path: &Path, mut params: Value) -> Option<Value> {
         params["sessionId"] = json!(self.session.get()?);
@@ -106,6 +105,12 @@ impl OpenFiles for EditorPerson {
     }
 }
 
+/// A call as a question shows it, with a text about it.
+fn write_call(id: &str, title: &str, kind: &str, text: &str) -> Value {
+    let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    json!({ "toolCallId": id, "title": title, "kind": kind, "status": "pending", "content": content })
+}
+
 fn option(id: &str, kind: &str, name: &str) -> Value {
     json!({ "optionId": id, "kind": kind, "name": name })
 }
@@ -122,24 +127,13 @@ impl Approver for EditorPerson {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let id = self.asked.lock().expect("no holder of the id panics").clone();
-            let helper = question.helper.map(|name| format!("{name}: ")).unwrap_or_default();
-            let fence = if question.is_change { "```diff" } else { "```" };
-            let opened: Vec<String> = question.opened.iter().map(|path| path.display().to_string()).collect();
-            let opened =
-                if opened.is_empty() { String::new() } else { format!("\nIt opens {}.", opened.join(", ")) };
-            let text =
-                format!("{helper}{}{opened}\n\n{fence}\n{}\n```", question.why, question.preview.trim_end());
-            let call = json!({
-                "toolCallId": id,
-                "title": describe_call(question.tool, question.preview.lines().next().unwrap_or_default()),
-                "kind": name_kind(question.tool),
-                "status": "pending",
-                "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
-            });
+            let subject = text::reveal_in_line(question.preview.lines().next().unwrap_or_default());
+            let title = describe_call(question.tool, &subject);
+            let call = write_call(&id, &title, name_kind(question.tool), &question.to_markdown());
             let mut options = vec![option("yes", "allow_once", "Yes, once")];
-            options.extend(
-                question.always.map(|always| option("always", "allow_always", &format!("Always: {always}"))),
-            );
+            options.extend(question.always.map(|always| {
+                option("always", "allow_always", &format!("Always: {}", text::reveal_in_line(always)))
+            }));
             options.push(option("no", "reject_once", "No"));
             match self.ask(call, json!(options)).await.as_deref() {
                 Some("yes") => Approval::Allow,
@@ -152,13 +146,7 @@ impl Approver for EditorPerson {
 
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
         async move {
-            let call = json!({
-                "toolCallId": "plan",
-                "title": "Carry out this plan?",
-                "kind": "think",
-                "status": "pending",
-                "content": [{ "type": "content", "content": { "type": "text", "text": sheet.form() } }],
-            });
+            let call = write_call("plan", "Carry out this plan?", "think", &sheet.form());
             let options = json!([option("yes", "allow_once", "Yes"), option("no", "reject_once", "No")]);
             match self.ask(call, options).await.as_deref() {
                 Some("yes") => PlanReview::Run,
@@ -180,9 +168,7 @@ impl Approver for EditorPerson {
             if options.is_empty() {
                 return None;
             }
-            let call =
-                json!({ "toolCallId": "question", "title": question, "kind": "other", "status": "pending" });
-            let chosen = self.ask(call, json!(options)).await?;
+            let chosen = self.ask(write_call("question", question, "other", question), json!(options)).await?;
             choices.get(chosen.parse::<usize>().ok()?).cloned()
         }
         .boxed()

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::base::text;
 use crate::safety::{Approval, Approver, PlanReview, PlanSheet, Question};
 use crate::tools::{McpCallNews, McpQuestion};
 
@@ -38,18 +39,9 @@ impl Approver for ClientPerson {
             if !self.can_ask {
                 return Approval::Nobody;
             }
-            let helper = question.helper.map(|name| format!("{name}: ")).unwrap_or_default();
-            let opened = question.opened.iter().map(|path| format!("\nIt opens {}.", path.display()));
-            let text = format!(
-                "{helper}{}: {}{}\n\n{}",
-                question.tool,
-                question.why,
-                opened.collect::<String>(),
-                question.preview.trim_end()
-            );
-            let always = question.always.map(|always| format!("always: {always}"));
+            let always = question.always.map(|always| format!("always: {}", text::reveal_in_line(always)));
             let choices = [Some(YES.to_owned()), always.clone(), Some(NO.to_owned())];
-            match self.ask(text, choices.into_iter().flatten().collect()).await {
+            match self.ask(question.to_markdown(), choices.into_iter().flatten().collect()).await {
                 Some(answer) if answer == YES => Approval::Allow,
                 Some(answer) if Some(&answer) == always.as_ref() => Approval::Always,
                 _ => Approval::Deny(String::new()),

@@ -39,12 +39,6 @@ pub struct Undone {
     pub left: Vec<String>,
 }
 
-impl Undone {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Protection {
     /// Records the state of the protected files.
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
