@@ -65,6 +65,13 @@ pub fn check_config(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> 
     (finish_config(options, gathered, typed), mistakes)
 }
 
+/// The configuration as far as it can be read, whatever is wrong with the rest: for offers of names.
+pub fn read_sound_parts(options: &LoadOptions<'_>) -> Option<Config> {
+    let gathered = gather_documents(options).0;
+    let typed = TypedConfig::read(&Merged::merge_all(&gathered.documents), &gathered).0;
+    finish_config(options, gathered, typed)
+}
+
 /// The merged trees as their types, as far as they can be read.
 struct TypedConfig {
     settings: Option<Settings>,

@@ -80,7 +80,7 @@ pub use import::{
     read_setups, settle_entries, write_entry,
 };
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
-pub use load::{check_config, load_config};
+pub use load::{check_config, load_config, read_sound_parts};
 pub use loaded::Config;
 pub use manifest::Manifest;
 pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls};

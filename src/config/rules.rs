@@ -108,7 +108,7 @@ fn check_context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnM
             to.is_sound() && (!is_whole || to.value() < at.value()),
             "a share of the budget, smaller than compress_at",
         ),
-        ("keep_recent", context.keep_recent.is_sound_or_zero(), "a share of the budget: from 0 to 1"),
+        ("keep_recent", (0.0..=1.0).contains(&context.keep_recent.value()), "a share of the budget: from 0 to 1"),
         ("budget", context.budget != Some(0), "at least 1, or null for the model's window"),
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];

@@ -255,11 +255,6 @@ impl Share {
         self.0 > 0.0 && self.0 <= 1.0
     }
 
-    /// True if it is a share, or nothing.
-    pub fn is_sound_or_zero(self) -> bool {
-        self.0 == 0.0 || self.is_sound()
-    }
-
     /// As a number, 0 to 1.
     pub fn value(self) -> f64 {
         self.0

@@ -150,7 +150,7 @@ impl Prompt {
     /// The line of the file on which the body first names a variable, or else a message does.
     fn line_in_body(&self, name: &str) -> Option<usize> {
         let names = |line: &str| line.contains(name);
-        let in_body = self.body().lines().position(names).map(|at| self.line_of_body(at));
+        let in_body = self.body().lines().position(names).map(|at| self.body_line + at);
         let in_messages = || {
             let start = self.text().lines().position(|line| line.starts_with("messages"))?;
             self.text().lines().skip(start).position(names).map(|at| start + at + 1)

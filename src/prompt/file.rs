@@ -42,7 +42,7 @@ pub struct Prompt {
     text: Cow<'static, str>,
     body: Range<usize>,
     /// The line of the file, 1-based, on which the body begins.
-    body_line: usize,
+    pub(super) body_line: usize,
     /// The sections of the rendered text.
     parts: Vec<PromptSection>,
     /// The files that the body includes, by the name that it gives them.
@@ -382,11 +382,6 @@ impl Prompt {
         let start = self.text.lines().position(|line| line.starts_with(key)).unwrap_or_default();
         let below = self.text.lines().skip(start).position(|line| line.contains(word));
         start + below.unwrap_or_default() + 1
-    }
-
-    /// Converts a line of the body (0-based) to a line of the file.
-    pub(super) fn line_of_body(&self, line: usize) -> usize {
-        self.body_line + line
     }
 }
 

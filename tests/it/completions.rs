@@ -99,6 +99,18 @@ fn an_option_completes_what_it_takes() {
 }
 
 #[test]
+fn what_is_wrong_in_one_place_hides_no_names_in_others() {
+    let run = || {
+        Run::new()
+            .config("agent.yaml", "limits: { max_turns: many }\n")
+            .config("agents/critic.yaml", "description: finds faults\n")
+            .config("models/broken.yaml", "provider: [\n")
+    };
+    assert_eq!(offered(run(), &["run", "-a", "cri"]), ["critic\tfinds faults"]);
+    assert_eq!(offered(run(), &["run", "-m", "de"]), ["default", "demo"]);
+}
+
+#[test]
 fn sessions_are_offered_with_their_titles_and_nothing_is_written_or_asked() {
     let server = Server::always(Reply::text("done"));
     let id = Run::task(&server, "Add\ta retry").run().success();

@@ -73,7 +73,8 @@ fn choose_by(
 }
 
 /// The reminder of a run under `edits`.
-pub const FREEDOM: &str = "changes here are not asked; what you or your editor run from here runs unconfined";
+pub const FREEDOM: &str =
+    "files here are changed without asking; what you or your editor run from here is not confined";
 
 /// The warning for a workspace that contains a whole home directory.
 pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {

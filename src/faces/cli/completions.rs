@@ -46,7 +46,7 @@ fn list_values(global: &GlobalArgs, values: ArgumentValues) -> Vec<OfferedValue>
         }
         _ => {
             let setup = CliSetup { global: global.clone(), env: Env::capture().with_stored_keys() };
-            let Ok((workspace, config)) = setup.load_unasked() else { return Vec::new() };
+            let Some((workspace, config)) = setup.read_unasked() else { return Vec::new() };
             list_configured(&workspace, &config, values)
         }
     }

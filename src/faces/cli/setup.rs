@@ -41,13 +41,13 @@ impl CliSetup {
     }
 
     /// The workspace and the merged configuration, without a question: what a person has not trusted is left out.
-    pub(super) fn load_unasked(&self) -> Result<(Workspace, Arc<Config>), CommandFailure> {
-        let workspace = self.workspace()?;
+    pub(super) fn read_unasked(&self) -> Option<(Workspace, Config)> {
+        let workspace = self.workspace().ok()?;
         let mut options = self.sources(&workspace);
         let store = TrustStore::open(&self.env.dirs().data);
         options.trust |= options.brought.as_deref().is_some_and(|brought| store.trusts(brought));
-        let config = Arc::new(config::load_config(&options)?);
-        Ok((workspace, config))
+        let config = config::read_sound_parts(&options)?;
+        Some((workspace, config))
     }
 
     /// The workspace and the merged configuration, with the flags of a command above it.

@@ -42,7 +42,7 @@ fn a_workspace_with_files() {
     - `README.md`: 2 lines, first heading "The agent".
     - `ls -l`: exit code 0, 2 lines, the last: `-rw-r--r-- 1 a a 20 README.md`.
 
-    To ask a real model, set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for a server of your own.
+    To ask a real model, set its provider's key (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, …), or run `agent init`.
     "#);
 }
 
@@ -63,7 +63,7 @@ fn an_empty_workspace() {
     - Workspace: it is empty.
     - `ls -l`: exit code 0, 1 line, the last: `total 0`.
 
-    To ask a real model, set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for a server of your own.
+    To ask a real model, set its provider's key (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, …), or run `agent init`.
     "#);
 }
 
@@ -79,7 +79,7 @@ fn nothing_works() {
     - Workspace: it could not be listed.
     - `ls -l`: did not run (error).
 
-    To ask a real model, set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for a server of your own.
+    To ask a real model, set its provider's key (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, …), or run `agent init`.
     "#);
 }
 
