@@ -328,6 +328,18 @@ try:
             spent, after = time.monotonic() - began, os.times()
             ours = after.children_user + after.children_system - before.children_user - before.children_system
             print(f"{name}, 32 jobs, a model of 1 ms: {spent / 2:.1f} ms a task, {ours / 2:.1f} ms of processor time")
+        model("100s")
+        one = worker(1)
+        agent("map", "--queue", "-", "Killed: {{ item }}", stdin="1\n")
+        running = "SELECT count(*) FROM agent_leases WHERE until <> 'infinity' AND begun = "
+        until(lambda: count(running + "1") == 1, "the task begins")
+        one.kill()
+        one.wait()
+        killed, other = time.monotonic(), worker(1)
+        until(lambda: count(running + "2") == 1, "the task is begun again")
+        print(f"a task whose worker was killed is begun again after {time.monotonic() - killed:.1f} s")
+        other.kill()
+        other.wait()
 finally:
     queue.kill()
     pg_ctl("stop", "-m", "immediate")

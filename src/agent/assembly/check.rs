@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::agent::Toolbox;
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
 use crate::files::workspace::Workspace;
 use crate::prompt::{PromptContext, Registry, Released};
@@ -87,7 +88,7 @@ fn check_model_names(config: &Config) -> Vec<Mistake> {
         if let Err(why) = super::skills::open_skills(config, agent, RunVariables::default(), None) {
             wrong("skills", &why);
         }
-        if let Err(why) = toolbox::check_selection(config, agent) {
+        if let Err(why) = toolbox::select_names(config, agent, &Toolbox::default(), None) {
             wrong("tools", &why);
         }
     }

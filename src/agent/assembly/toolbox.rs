@@ -130,14 +130,9 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
     config.tools.iter().filter_map(mistake).collect()
 }
 
-/// Checks the agent's list of tools.
-pub(super) fn check_selection(config: &Config, agent: &AgentConfig) -> Result<(), String> {
-    select_names(config, agent, &Toolbox::default(), None).map(drop)
-}
-
 /// Selects the names of an agent's tools from its toolbox and from the tool that is registered last. The list may also
 /// name built-in tools that this run does not have (a person to ask, skills).
-fn select_names(
+pub(super) fn select_names(
     config: &Config,
     agent: &AgentConfig,
     toolbox: &Toolbox,

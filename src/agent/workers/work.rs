@@ -174,7 +174,8 @@ impl Worker {
         let (fence, begun) = match claim {
             TaskClaim::Held { fence, begun } => (fence, begun),
             TaskClaim::Taken if delivery.is_last => return self.give_up(&delivery).await,
-            TaskClaim::Taken => return delivery.give_back(LATER).await,
+            // If the other worker died, its lease ends about when the queue notices.
+            TaskClaim::Taken => return delivery.give_back(Duration::from_secs(1)).await,
             TaskClaim::Finished(finished) => {
                 self.counts.dropped.fetch_add(1, Ordering::Relaxed);
                 if self.queue.report(&finished).await.is_ok() {

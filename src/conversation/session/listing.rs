@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::age;
 use crate::files::regular::{Links, open_file};
 
-use super::entry::{LogLine, OLDEST_VERSION};
+use super::entry::{LogHeader, LogLine, OLDEST_VERSION};
 use super::error::SessionError;
 use super::header::{no_log, read_header};
 use super::id::format_stamp;
@@ -95,12 +95,8 @@ fn changed(_: &fs::Metadata) -> SystemTime {
 
 /// Reads the header and the end; where no turn has ended yet, up to the user's first message.
 pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSummary, SessionError> {
-    /// A header is short.
-    const HEADER: usize = 1024;
     let (file, bytes) = open_log(path)?;
-    let mut lines = BufReader::with_capacity(HEADER, &file).split(b'\n');
-    let first = lines.next().and_then(Result::ok).ok_or_else(|| no_log(path, "it is empty"))?;
-    let header = read_header(path, &first)?.header;
+    let header = read_first_line(path, &file)?;
     let is_sealed = header.v > OLDEST_VERSION;
     let titled = find_title(&file, is_sealed).ok().flatten();
     let (title, named) = match titled {
@@ -123,6 +119,19 @@ pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSu
         bytes,
         path: path.to_path_buf(),
     })
+}
+
+/// The session that this one is a helper's of, by its first line alone.
+pub(super) fn read_parent(path: &Path) -> Option<String> {
+    read_first_line(path, &open_log(path).ok()?.0).ok()?.parent
+}
+
+fn read_first_line(path: &Path, file: &File) -> Result<LogHeader, SessionError> {
+    /// A header is short.
+    const HEADER: usize = 1024;
+    let mut lines = BufReader::with_capacity(HEADER, file).split(b'\n');
+    let first = lines.next().and_then(Result::ok).ok_or_else(|| no_log(path, "it is empty"))?;
+    Ok(read_header(path, &first)?.header)
 }
 
 /// The title that the first message gives.

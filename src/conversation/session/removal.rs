@@ -3,10 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use super::error::SessionError;
-use super::listing::{id_of, read_summary};
+use super::listing::{id_of, read_parent};
 use super::log::Log;
 use super::store::{Store, logs_in};
 use crate::conversation::spill;
@@ -29,9 +28,7 @@ impl Store {
         let id = id_of(path);
         // Nobody writes to it while it is locked here.
         let log = Log::open(path, &id)?;
-        let is_child = |log: &&PathBuf| {
-            read_summary(log, SystemTime::UNIX_EPOCH).is_ok_and(|log| log.parent.as_ref() == Some(&id))
-        };
+        let is_child = |log: &&PathBuf| read_parent(log).as_ref() == Some(&id);
         for child in self.logs()?.iter().filter(is_child) {
             self.delete_family(child, deleted)?;
         }

@@ -46,8 +46,7 @@ impl CliSetup {
         let mut options = self.sources(&workspace);
         let store = TrustStore::open(&self.env.dirs().data);
         options.trust |= options.brought.as_deref().is_some_and(|brought| store.trusts(brought));
-        let config = config::read_sound_parts(&options)?;
-        Some((workspace, config))
+        config::read_sound_parts(&options).map(|config| (workspace.clone(), config))
     }
 
     /// The workspace and the merged configuration, with the flags of a command above it.
