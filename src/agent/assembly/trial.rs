@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::agent::Conversation;
 use crate::config::Config;
 use crate::conversation::session::Store;
-use crate::files::history::{ChangingCall, Direction};
+use crate::files::history::{ChangingCall, Direction, RestorePlan};
 use crate::files::trial::{self, TrialCopy, find_trial};
 use crate::files::workspace::Workspace;
 
@@ -145,7 +145,7 @@ pub fn take_changes(conversation: &Conversation) -> Result<bool, SetupError> {
     let plan = taken
         .and_then(|()| history.plan(Direction::Undo(0)))
         .map_err(|why| SetupError::from_failure(anyhow::Error::msg(why)))?;
-    Ok(plan.is_some_and(|plan| !(plan.changes.is_empty() && plan.lost.is_empty() && plan.gaps.is_empty())))
+    Ok(plan.is_some_and(|plan| plan != RestorePlan::default()))
 }
 
 /// Removes the copy of a trial. Returns false if there is none any more.

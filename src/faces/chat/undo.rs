@@ -53,7 +53,7 @@ pub fn restore_files(
     if !dry_run && !forced {
         refuse_plan(&plan)?;
     }
-    if plan.changes.is_empty() && plan.lost.is_empty() && plan.gaps.is_empty() {
+    if plan == RestorePlan::default() {
         return Ok(Some("The files are already as they were.\n".to_owned()));
     }
     let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
