@@ -213,11 +213,11 @@ impl McpConnection {
     ///
     /// # Errors
     /// The end of a sentence about the server.
-    pub async fn list_tools(&self, most: usize) -> Result<Vec<Value>, String> {
+    pub async fn list_tools(&self, most: usize) -> Result<Vec<Arc<Value>>, String> {
         let (mut walk, mut tools) = (PageWalk::of("tools", most), Vec::new());
         loop {
             let page = self.service.list_tools(Some(walk.request())).await.map_err(|error| walk.refuse(&error))?;
-            tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()));
+            tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()).map(Arc::new));
             if !walk.advance(tools.len(), page.next_cursor)? {
                 return Ok(tools);
             }

@@ -2,6 +2,7 @@
 //! that decides which server it is, so that another command or address begins anew.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,7 @@ const LONGEST: u64 = 32 * 1024 * 1024;
 pub(super) struct KnownServer {
     pub era: McpEra,
     /// Its tools as the protocol writes them, in the form in which their calls were last allowed.
-    pub tools: Vec<Value>,
+    pub tools: Vec<Arc<Value>>,
     pub skills: Vec<ServedSkill>,
 }
 

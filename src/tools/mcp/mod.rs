@@ -224,8 +224,8 @@ impl McpServers {
     pub fn tools(self: &Arc<Self>) -> Vec<(Arc<McpServer>, Arc<dyn Tool>)> {
         self.await_first_lists();
         let of_server = |server: &Arc<McpServer>| {
-            let tools = server.fix_sent().iter().filter_map(|raw| McpTool::new(server, self, raw));
-            tools.map(|tool| (Arc::clone(server), Arc::new(tool) as Arc<dyn Tool>)).collect::<Vec<_>>()
+            let tools = server.fix_sent().iter().filter_map(|raw| McpTool::share(server, self, raw));
+            tools.map(|tool| (Arc::clone(server), tool)).collect::<Vec<_>>()
         };
         self.servers.iter().flat_map(of_server).collect()
     }
@@ -233,9 +233,7 @@ impl McpServers {
     /// The tools that came after the others were sent, of all servers; none before they did.
     pub fn late_tools(self: &Arc<Self>, server: usize) -> Option<Vec<Arc<dyn Tool>>> {
         let server = self.servers.get(server)?;
-        let tools = server.list_late()?;
-        let tools = tools.iter().filter_map(|raw| McpTool::new(server, self, raw));
-        Some(tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect())
+        Some(server.list_late()?.iter().filter_map(|raw| McpTool::share(server, self, raw)).collect())
     }
 
     /// The runtime in which the servers live; `None` if this system has no thread left.

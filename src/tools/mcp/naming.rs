@@ -24,13 +24,12 @@ const DIGITS: usize = 6;
 ///
 /// # Errors
 /// The end of a sentence about the server: it has not the tools of its file.
-pub(super) fn choose_tools(wanted: &[String], listed: Vec<Value>) -> Result<Vec<Value>, String> {
+pub(super) fn choose_tools(wanted: &[String], listed: &[Arc<Value>]) -> Result<Vec<Arc<Value>>, String> {
     let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
     let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
     let taken = select_names(wanted, &choices).map_err(|why| format!("has not the tools of its file: {why}"))?;
-    let taken: BTreeSet<String> = taken.into_iter().map(str::to_owned).collect();
-    let is_taken = |raw: &Value| raw["name"].as_str().is_some_and(|name| taken.contains(name));
-    Ok(listed.into_iter().filter(is_taken).collect())
+    let taken = BTreeSet::from_iter(taken);
+    Ok(listed.iter().filter(|raw| taken.contains(raw["name"].as_str().unwrap_or_default())).cloned().collect())
 }
 
 /// The definition of a tool that a server lists as `raw`; `None` if it cannot be offered.

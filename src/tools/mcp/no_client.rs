@@ -1,6 +1,7 @@
 //! In place of the door to rmcp in a build without the feature `mcp`: every server says so when it is wanted.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -37,7 +38,7 @@ impl NoConnection {
     }
 
     #[expect(clippy::unused_async, reason = "as the other one")]
-    pub async fn list_tools(&self, _most: usize) -> Result<Vec<Value>, String> {
+    pub async fn list_tools(&self, _most: usize) -> Result<Vec<Arc<Value>>, String> {
         match self.0 {}
     }
 

@@ -38,7 +38,7 @@ pub struct McpServer {
     around: Arc<McpSurroundings>,
     known: Mutex<Option<KnownServer>>,
     /// The tools whose definitions were sent; set once.
-    sent: OnceLock<Vec<Value>>,
+    sent: OnceLock<Vec<Arc<Value>>>,
     live: Mutex<LiveServer>,
     /// Told when `live` changes.
     changed: Condvar,
@@ -53,7 +53,7 @@ pub struct McpServer {
 struct LiveServer {
     begun: bool,
     /// Its tools, those of the file alone.
-    tools: Option<Vec<Value>>,
+    tools: Option<Vec<Arc<Value>>>,
     skills: Vec<ServedSkill>,
     /// Its revision and name, once it is up.
     description: String,
@@ -63,7 +63,7 @@ struct LiveServer {
 
 /// What a server listed when its connection was opened.
 struct ServerLists {
-    tools: Vec<Value>,
+    tools: Vec<Arc<Value>>,
     skills: Vec<ServedSkill>,
     /// Why there are no skills, if they were wanted in vain.
     note: String,
@@ -168,7 +168,7 @@ impl McpServer {
     }
 
     /// The tools whose definitions are sent: from the first call on always the same.
-    pub(super) fn fix_sent(&self) -> &[Value] {
+    pub(super) fn fix_sent(&self) -> &[Arc<Value>] {
         let known = || self.known().as_ref().map(|known| known.tools.clone());
         self.sent.get_or_init(|| known().or_else(|| self.live().tools.clone()).unwrap_or_default())
     }
@@ -181,19 +181,17 @@ impl McpServer {
     }
 
     /// The tools that it has beside those; `None` until it is up.
-    pub(super) fn list_late(&self) -> Option<Vec<Value>> {
-        let live = self.live().tools.clone()?;
+    pub(super) fn list_late(&self) -> Option<Vec<Arc<Value>>> {
         let sent = self.sent.get()?;
-        let is_late = |raw: &Value| !sent.iter().any(|other| other["name"] == raw["name"]);
-        Some(live.into_iter().filter(is_late).collect())
+        let is_late = |raw: &&Arc<Value>| !sent.iter().any(|other| other["name"] == raw["name"]);
+        Some(self.live().tools.as_ref()?.iter().filter(is_late).cloned().collect())
     }
 
     /// How the running server describes a tool differently from `sent`: a diff; `None` if it does not, or is not up.
-    pub(super) fn find_change(&self, sent: &Value) -> Option<String> {
+    pub(super) fn find_change(&self, sent: &Arc<Value>) -> Option<String> {
         let live = self.live();
         let now = live.tools.as_ref()?.iter().find(|raw| raw["name"] == sent["name"])?;
-        let is_accepted = |known: &KnownServer| known.tools.contains(now);
-        if now == sent || self.known().as_ref().is_some_and(is_accepted) {
+        if now == sent || self.known().as_ref().is_some_and(|known| known.tools.contains(now)) {
             return None;
         }
         let write = |raw: &Value| serde_json::to_string_pretty(raw).unwrap_or_default();
@@ -293,18 +291,18 @@ impl McpServer {
         let (connection, listed) = timeout(OPENING, self.open_in_some_era())
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
-        let tools = choose_tools(&self.config.tools, listed)?;
+        let mut tools = choose_tools(&self.config.tools, &listed)?;
         let skills = timeout(self.config.timeout, connection.list_skills(MOST_SKILLS)).await;
         let (skills, note) = match skills.unwrap_or_else(|_| Err("does not list its skills in time".to_owned())) {
             Ok(skills) => (skills, String::new()),
             Err(why) => (Vec::new(), format!("; {why}")),
         };
-        self.remember(&connection, &tools, Some(&skills));
+        self.remember(&connection, &mut tools, Some(&skills));
         Ok((connection, ServerLists { tools, skills, note }))
     }
 
     /// Begins as the last time, else by what the server says it speaks, else as most servers do.
-    async fn open_in_some_era(&self) -> Result<(McpConnection, Vec<Value>), String> {
+    async fn open_in_some_era(&self) -> Result<(McpConnection, Vec<Arc<Value>>), String> {
         let known = self.known().as_ref().map(|known| known.era);
         let first = match self.open_in(known).await {
             Err(_) if known.is_some() => self.open_in(None).await,
@@ -317,7 +315,7 @@ impl McpServer {
         }
     }
 
-    async fn open_in(&self, era: Option<McpEra>) -> Result<(McpConnection, Vec<Value>), String> {
+    async fn open_in(&self, era: Option<McpEra>) -> Result<(McpConnection, Vec<Arc<Value>>), String> {
         let transport = match &self.config.url {
             Some(url) => McpTransport::Http {
                 net: Arc::clone(&self.around.net),
@@ -333,14 +331,19 @@ impl McpServer {
         Ok((connection, tools))
     }
 
-    /// Remembers the era and the lists; without `skills`, those that were known. A tool that is known stays as it was allowed.
-    fn remember(&self, connection: &McpConnection, tools: &[Value], skills: Option<&[ServedSkill]>) {
+    /// Remembers the era and the lists; without `skills`, those that were known. A tool that is known stays as it was allowed;
+    /// one that did not change is in memory once.
+    fn remember(&self, connection: &McpConnection, tools: &mut [Arc<Value>], skills: Option<&[ServedSkill]>) {
         let mut known = self.known();
-        let of_known = |raw: &Value| {
-            let tools = known.iter().flat_map(|known| &known.tools);
-            tools.into_iter().find(|other| other["name"] == raw["name"]).cloned()
+        let of_known = |raw: &mut Arc<Value>| {
+            let mut tools = known.iter().flat_map(|known| &known.tools);
+            let Some(allowed) = tools.find(|other| other["name"] == raw["name"]) else { return Arc::clone(raw) };
+            if allowed == raw {
+                *raw = Arc::clone(allowed);
+            }
+            Arc::clone(allowed)
         };
-        let tools = tools.iter().map(|raw| of_known(raw).unwrap_or_else(|| raw.clone())).collect();
+        let tools = tools.iter_mut().map(of_known).collect();
         let before = || known.as_ref().map(|known| known.skills.clone()).unwrap_or_default();
         let now = KnownServer { era: connection.era(), tools, skills: skills.map_or_else(before, <[_]>::to_vec) };
         if known.as_ref() != Some(&now) {
@@ -385,8 +388,8 @@ async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>
     while !matches!(changes.recv().await, Err(RecvError::Closed)) {
         let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
         let listed = connection.list_tools(MOST_TOOLS).await;
-        if let Ok(tools) = listed.and_then(|listed| choose_tools(&server.config.tools, listed)) {
-            server.remember(&connection, &tools, None);
+        if let Ok(mut tools) = listed.and_then(|listed| choose_tools(&server.config.tools, &listed)) {
+            server.remember(&connection, &mut tools, None);
             server.live().tools = Some(tools);
         }
         tokio::time::sleep(FIRST_WAIT).await;

@@ -30,7 +30,7 @@ pub(super) struct McpTool {
     /// Weak, as the servers end with the agent, and not with a tool that somebody kept.
     servers: Weak<McpServers>,
     /// As it was sent to the model.
-    raw: Value,
+    raw: Arc<Value>,
     /// True once a call was judged that knew of the change.
     told: AtomicBool,
 }
@@ -46,10 +46,10 @@ impl<T> Drop for Awaited<T> {
 
 impl McpTool {
     /// A tool that the server lists as `raw`; `None` if it cannot be offered.
-    pub fn new(server: &Arc<McpServer>, servers: &Arc<McpServers>, raw: &Value) -> Option<Self> {
+    pub fn share(server: &Arc<McpServer>, servers: &Arc<McpServers>, raw: &Arc<Value>) -> Option<Arc<dyn Tool>> {
         let definition = define_tool(server.name(), raw)?;
-        let (server, servers, raw) = (Arc::clone(server), Arc::downgrade(servers), raw.clone());
-        Some(Self { definition, server, servers, raw, told: AtomicBool::new(false) })
+        let (server, servers, raw) = (Arc::clone(server), Arc::downgrade(servers), Arc::clone(raw));
+        Some(Arc::new(Self { definition, server, servers, raw, told: AtomicBool::new(false) }))
     }
 
     /// Its name at the server.
@@ -65,7 +65,7 @@ impl McpTool {
         let Value::Object(arguments) = arguments else { return Err(ToolError::parameter("an object is needed")) };
         let (server, name) = (Arc::clone(&self.server), self.name().to_owned());
         let was_told = self.told.load(Ordering::Relaxed);
-        let raw = self.raw.clone();
+        let raw = Arc::clone(&self.raw);
         let mut task = Awaited(runtime.spawn(async move {
             // A server that was not up when the call was judged may describe the tool otherwise.
             let _ = server.connect().await;
@@ -170,11 +170,8 @@ impl Tool for McpTool {
     }
 
     fn preview(&self, arguments: &Value, _: &Reach, _: &Ledger) -> Result<String, ToolError> {
-        let shown = json::list_keys(arguments);
-        Ok(match self.server.find_change(&self.raw) {
-            Some(change) => format!("{shown}\n\n{CHANGED}:\n{change}"),
-            None => shown,
-        })
+        let change = self.server.find_change(&self.raw).map(|change| format!("\n\n{CHANGED}:\n{change}"));
+        Ok(json::list_keys(arguments) + &change.unwrap_or_default())
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {
