@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::exit::Ending;
+use crate::agent::window::Ruler;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, TurnStop, run_input};
 use crate::base::output::ToolError;
 use crate::config::Config;
@@ -43,6 +44,8 @@ pub struct MapRunner {
     ledger: Option<RunLedger>,
     /// The agent of all tasks, where they share one.
     shared: Option<Arc<Agent>>,
+    /// The sizes of what all tasks begin with, once one has ended.
+    ruler: OnceLock<Ruler>,
     /// What the first assembly warned of.
     pub warnings: Vec<String>,
     /// Opens what sees the events of one task; `None`: nothing does.
@@ -127,6 +130,7 @@ impl MapRunner {
             gate: Gate::default(),
             ledger,
             shared: None,
+            ruler: OnceLock::new(),
             warnings: Vec::new(),
             open_sink: None,
             cancel: Cancel::default(),
@@ -185,6 +189,7 @@ impl MapRunner {
             None => Session::ephemeral(about, now),
         };
         let mut conversation = Conversation::new(session, now);
+        conversation.ruler = self.ruler.get().cloned().unwrap_or_default();
         let is_trial = self.isolation == Some(TaskIsolation::Trial);
         if is_trial {
             require_history(&conversation)?;
@@ -201,6 +206,7 @@ impl MapRunner {
         }
         let input = RunInput { said: said.map(UserText::by_person), skills, ..RunInput::default() };
         let end = Box::pin(run_input(&agent, &mut conversation, &mut run, input, &self.cancel)).await;
+        self.ruler.get_or_init(|| conversation.ruler.begin_alike());
         let (ending, result) = match end {
             Ok(end) => {
                 let is_answer = matches!(end.stop, TurnStop::Answered);

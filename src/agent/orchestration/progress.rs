@@ -130,7 +130,9 @@ impl PlanProgress {
             // What may have run in part stays in doubt, unless a person who read the plan wants it to run.
             let in_doubt = |step: &PlanStep| {
                 let state = old.states.get(&step.step_id);
-                !created.approved && state == Some(&PlanStepState::Interrupted) && old.has_same_call(step)
+                !created.approved
+                    && state == Some(&PlanStepState::Interrupted)
+                    && old.step(step.step_id).is_some_and(|old| is_same_call(old, step))
             };
             let doubted: BTreeSet<u32> =
                 created.steps.iter().filter(|step| in_doubt(step)).map(|step| step.step_id).collect();
@@ -283,19 +285,11 @@ impl PlanProgress {
         let mut kept = Vec::new();
         for step in steps {
             let stands = step.depends_on.iter().all(|on| kept.contains(on)) && self.has_succeeded(step.step_id);
-            if stands && self.has_same(step) {
+            if stands && self.step(step.step_id).is_some_and(|old| is_same_step(old, step)) {
                 kept.push(step.step_id);
             }
         }
         kept
-    }
-
-    fn has_same(&self, step: &PlanStep) -> bool {
-        self.step(step.step_id).is_some_and(|old| is_same_step(old, step))
-    }
-
-    fn has_same_call(&self, step: &PlanStep) -> bool {
-        self.step(step.step_id).is_some_and(|old| is_same_call(old, step))
     }
 
     /// The facts for the decision.

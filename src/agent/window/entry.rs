@@ -36,13 +36,10 @@ pub(super) enum SizeOrigin {
 
 impl MeasuredEntry {
     pub fn of_tools(tools: &[ToolDefinition]) -> Self {
-        let mut entry = Self::default();
-        let mut tokens = 0.0;
-        for text in list_tool_texts(tools) {
-            entry.texts += text.len() as u64;
-            tokens += TokenMix::of_text(&text).tokens();
-        }
-        Self { parts: SizeParts::of_tools(tokens), ..entry }
+        let texts: Vec<String> = list_tool_texts(tools).collect();
+        let tokens = texts.iter().map(|text| TokenMix::of_text(text).tokens()).sum();
+        let bytes = texts.iter().map(|text| text.len() as u64).sum();
+        Self { texts: bytes, parts: SizeParts::of_tools(tokens), ..Self::default() }
     }
 
     pub fn of_system(text: &str) -> Self {

@@ -9,8 +9,7 @@ use super::give_way::give_way;
 
 /// Removes the oldest items.
 pub fn remove_oldest(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    let order = 0..draft.recent;
-    plan_removal(draft, order)
+    plan_removal(0..draft.recent, draft)
 }
 
 /// Removes the least important items, oldest first.
@@ -19,11 +18,11 @@ pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let is_unresolved = |index: usize| unresolved.iter().any(|(item, _)| *item == index);
     let mut order: Vec<usize> = (0..draft.recent).collect();
     order.sort_by_key(|index| measure_importance(draft.material.items, *index, is_unresolved(*index)));
-    plan_removal(draft, order.into_iter())
+    plan_removal(order, draft)
 }
 
 /// Plans for a note, which is shorter than a summary since no model writes it.
-fn plan_removal(mut draft: PlanDraft<'_>, order: impl Iterator<Item = usize>) -> PlanDraft<'_> {
+fn plan_removal(order: impl IntoIterator<Item = usize>, mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
     draft.room = draft.room.of_a_note();
     draft.summarise(|draft| {
         for index in order {

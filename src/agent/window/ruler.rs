@@ -61,9 +61,10 @@ pub enum Break {
     Item(u64),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Ruler {
     model: String,
+    has_measured: bool,
     /// True if texts are counted here with the model's own vocabulary.
     counts_exactly: bool,
     tools: Option<MeasuredEntry>,
@@ -94,9 +95,9 @@ impl Ruler {
             let rates = Rates::untaught(counts_exactly);
             *self = Self { model: request.model.to_owned(), counts_exactly, rates, ..Self::default() };
         }
-        let first = self.tools.is_none();
-        let same_tools = self.take_in_tools(request.tools);
-        let same_system = self.take_in_system(request.system);
+        let first = !std::mem::replace(&mut self.has_measured, true);
+        let same_tools = self.take_in_tools(request.tools) || first;
+        let same_system = self.take_in_system(request.system) || first;
         let stands = |(entry, (id, item)): &(&MeasuredEntry, (&ItemId, &Item))| {
             entry.id == **id && entry.answers == count_answers(item)
         };
@@ -114,6 +115,13 @@ impl Ruler {
         };
         let basis = self.count_if_needed(request, threshold);
         RequestSize { tokens: self.sum(self.entries.len()), prefix_tokens, basis, broken }
+    }
+
+    /// A ruler for another conversation, which has the sizes of the tools and of the system prompt from this one.
+    pub fn begin_alike(&self) -> Self {
+        let mut alike = Self { has_measured: false, entries: Vec::new(), ..self.clone() };
+        alike.forget_reports();
+        alike
     }
 
     /// Applies the provider's count of the last measured request, if it is plausible.
@@ -237,31 +245,29 @@ impl Ruler {
         self.rates
     }
 
-    /// Takes in the tool definitions. Returns true if they are unchanged, or this is the first request.
+    /// Takes in the tool definitions. Returns true if they are unchanged.
     fn take_in_tools(&mut self, definitions: &[ToolDefinition]) -> bool {
         if self.tools.is_some() && self.definitions == definitions {
             return true;
         }
         self.definitions = definitions.to_vec();
         let tools = MeasuredEntry::of_tools(definitions);
-        let same = self.tools.is_none_or(|known| (known.texts, known.parts) == (tools.texts, tools.parts));
-        if self.tools.is_none() || !same {
-            self.tools = Some(tools);
-            self.reported = None;
+        let same = self.tools.is_some_and(|known| (known.texts, known.parts) == (tools.texts, tools.parts));
+        if !same {
+            (self.tools, self.reported) = (Some(tools), None);
         }
         same
     }
 
-    /// Takes in the system prompt. Returns true if it is byte for byte unchanged, or this is the first request.
+    /// Takes in the system prompt. Returns true if it is byte for byte unchanged.
     fn take_in_system(&mut self, text: &str) -> bool {
-        let is_first = self.system.is_none();
-        if self.system.as_ref().is_some_and(|(known, _)| known == text) {
-            return true;
+        let same = self.system.as_ref().is_some_and(|(known, _)| known == text);
+        if !same {
+            let entry = if text.is_empty() { MeasuredEntry::default() } else { MeasuredEntry::of_system(text) };
+            self.system = Some((text.to_owned(), entry));
+            self.reported = None;
         }
-        let entry = if text.is_empty() { MeasuredEntry::default() } else { MeasuredEntry::of_system(text) };
-        self.system = Some((text.to_owned(), entry));
-        self.reported = None;
-        is_first
+        same
     }
 
     /// Takes in the items after the first `same`, which are unchanged. Sizes of the other items stay valid where
@@ -453,6 +459,21 @@ mod tests {
         assert_eq!(size(&prose(20)), (tokens, tokens, None, tools, fixed), "the same bytes");
         let (more, prefix, broken, ..) = size(&prose(40));
         assert!(more > tokens && prefix == tools && broken == Some(Break::SystemPrompt), "{more} {prefix}");
+    }
+
+    #[test]
+    fn a_ruler_for_another_conversation_measures_as_a_new_one() {
+        let mut ruler = Ruler::default();
+        let talk = [said(prose(100)), said(prose(52))];
+        let tools = [[tool("finds")], [tool("searches")]];
+        let size_of =
+            |ruler: &mut Ruler, tools: &[ToolDefinition]| of(ruler, "m", tools, &talk, &[0, 0], u64::MAX);
+        let tokens = size_of(&mut ruler, &tools[0]).tokens;
+        assert_eq!(ruler.report(tokens * 3 / 2), SizeReport::Plausible);
+        assert_ne!(size_of(&mut ruler, &tools[0]).tokens, tokens);
+        for tools in tools {
+            assert_eq!(size_of(&mut ruler.begin_alike(), &tools), size_of(&mut Ruler::default(), &tools));
+        }
     }
 
     #[test]
