@@ -45,7 +45,7 @@ pub struct MapRunner {
     /// The agent of all tasks, where they share one.
     shared: Option<Arc<Agent>>,
     /// The sizes of what all tasks begin with, once one has ended.
-    ruler: OnceLock<Ruler>,
+    ruler: OnceLock<Box<Ruler>>,
     /// What the first assembly warned of.
     pub warnings: Vec<String>,
     /// Opens what sees the events of one task; `None`: nothing does.
@@ -189,7 +189,7 @@ impl MapRunner {
             None => Session::ephemeral(about, now),
         };
         let mut conversation = Conversation::new(session, now);
-        conversation.ruler = self.ruler.get().cloned().unwrap_or_default();
+        conversation.ruler = self.ruler.get().map_or_else(Ruler::default, |known| Ruler::clone(known));
         let is_trial = self.isolation == Some(TaskIsolation::Trial);
         if is_trial {
             require_history(&conversation)?;
@@ -206,7 +206,7 @@ impl MapRunner {
         }
         let input = RunInput { said: said.map(UserText::by_person), skills, ..RunInput::default() };
         let end = Box::pin(run_input(&agent, &mut conversation, &mut run, input, &self.cancel)).await;
-        self.ruler.get_or_init(|| conversation.ruler.begin_alike());
+        self.ruler.get_or_init(|| Box::new(conversation.ruler.begin_alike()));
         let (ending, result) = match end {
             Ok(end) => {
                 let is_answer = matches!(end.stop, TurnStop::Answered);
