@@ -1,6 +1,7 @@
 //! How far many tasks are, what they are called, and what stops them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -113,26 +114,25 @@ impl MapProgress {
     }
 }
 
-/// The ids of the items so far.
+/// The ids of the items so far, as keyed hashes: their memory is a few bytes a line, however long the input is.
 #[derive(Default)]
 pub struct KnownIds {
-    given: HashSet<String>,
-    lines: HashMap<String, usize>,
+    keys: RandomState,
+    /// How often each came, given ones apart.
+    seen: HashMap<u64, u32>,
 }
 
 impl KnownIds {
     /// Makes the id of an item its own: equal lines are numbered, an id that was given twice is a mistake.
     pub fn name(&mut self, mut item: MapItem) -> MapItem {
-        if item.is_given {
-            if !self.given.insert(item.id.clone()) {
+        let times = self.seen.entry(self.keys.hash_one((item.is_given, &item.id))).or_default();
+        *times += 1;
+        match (*times, item.is_given) {
+            (1, _) => {}
+            (_, true) => {
                 item.value = Err(format!("the id `{}` is that of an earlier line", text::one_line(&item.id, 60)));
             }
-            return item;
-        }
-        let times = self.lines.entry(item.id.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            item.id = format!("{}-{times}", item.id);
+            (times, false) => item.id = format!("{}-{times}", item.id),
         }
         item
     }
