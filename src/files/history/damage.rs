@@ -145,6 +145,20 @@ fn half_a_line_at_the_end_spoils_no_other() {
 }
 
 #[test]
+fn a_redo_tells_that_the_line_of_its_undo_is_damaged() {
+    let changed = ChangedWorkspace::make();
+    let history = changed.history();
+    let undo = Direction::Undo(0);
+    history.carry_out(undo, &history.plan(undo).expect("a plan").expect("changes")).expect("carried out");
+    let journal = journal_beside(&changed.log());
+    let text = fs::read_to_string(&journal).expect("a journal");
+    fs::write(&journal, text.replace("\"undone\"", "\"Undone\"")).expect("written");
+    let plan = changed.history().plan(Direction::Redo).expect("a plan").expect("what is not known");
+    let [gap] = &plan.gaps[..] else { panic!("{:?}", plan.gaps) };
+    assert!(plan.changes.is_empty() && gap.ends_with("s.files:5: this line is damaged"), "{gap}");
+}
+
+#[test]
 fn a_call_whose_changes_are_not_known_is_named() {
     let changed = ChangedWorkspace::make();
     let history = changed.history();

@@ -174,21 +174,21 @@ impl FileHistory {
         let tracker = stage.tracker()?;
         tracker.settle().map_err(|error| describe_error(&error))?;
         let Tracker { store, journal, .. } = tracker;
-        let planned = match direction {
+        let (changes, gaps) = match direction {
             Direction::Undo(from) => {
-                let (mut records, gaps) = (journal.list_since(from).peekable(), journal.list_gaps(from));
-                if records.peek().is_none() && gaps.is_empty() {
-                    return Ok(None);
-                }
-                let planned = plan_reversal(&self.root, records.flat_map(|record| &record.changes), store);
-                planned.map(|plan| RestorePlan { gaps, ..plan })
+                (journal.list_since(from).map(|record| &record.changes).collect(), journal.list_gaps(from))
             }
-            Direction::Redo => match journal.undone.last() {
-                None => return Ok(None),
-                Some(undone) => plan_reversal(&self.root, &undone.changes, store),
-            },
+            // What was undone and what is not known of it may stand in a damaged line.
+            Direction::Redo => {
+                (Vec::from_iter(journal.undone.last().map(|undone| &undone.changes)), journal.list_gaps(u64::MAX))
+            }
         };
-        planned.map(Some).map_err(|error| format!("former contents cannot be read: {error}"))
+        if changes.is_empty() && gaps.is_empty() {
+            return Ok(None);
+        }
+        let planned = plan_reversal(&self.root, changes.into_iter().flatten(), store);
+        let planned = planned.map_err(|error| format!("former contents cannot be read: {error}"))?;
+        Ok(Some(RestorePlan { gaps, ..planned }))
     }
 
     /// Makes the changes of a plan, and writes them down.
