@@ -195,6 +195,16 @@ pub enum ToolChoice {
     None,
 }
 
+/// What a provider takes in one request, as far as that is known. Each picture alone is made small enough for all of them
+/// (`base/image/scaling.rs`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PictureLimits {
+    /// The most pictures.
+    pub most: Option<u64>,
+    /// The most bytes of the whole request.
+    pub request_bytes: Option<u64>,
+}
+
 /// Facts about a model.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a model")]
@@ -223,6 +233,7 @@ pub struct ModelInfo {
     pub calls_tools: bool,
     /// True if it sees pictures.
     pub sees: bool,
+    pub pictures: PictureLimits,
     /// True if its server takes PDFs.
     pub reads_documents: bool,
     /// The amount of guidance that it needs.

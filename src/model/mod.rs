@@ -258,6 +258,7 @@ fn gather_facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (Model
         ends: known.as_ref().and_then(|facts| facts.ends),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
+        pictures: known.as_ref().map(|facts| facts.pictures).unwrap_or_default(),
         reads_documents: false,
         // A script needs no advice, and a small window has no room for it.
         profile: if scripted || context_window < ROOM_FOR_ADVICE {

@@ -83,9 +83,9 @@ fn exactly_the_refused_picture_becomes_a_note() {
             let asked = server.requests();
             let last = asked.last().expect("requests");
             assert!(shows(last, "good.png"), "{words}: the other picture stays: {}", last.raw);
-            assert!(last.raw.contains("The provider refused this picture"), "{words}: {}", last.raw);
+            assert!(last.raw.contains("The provider does not take this picture"), "{words}: {}", last.raw);
             let told = output.events().one("warning")["message"].as_str().expect("words").to_owned();
-            assert!(told.contains("the provider refused picture") && told.contains("HTTP"), "{told}");
+            assert!(told.contains("the provider does not take picture") && told.contains("HTTP"), "{told}");
             // The next run sends it no more, and shows what stayed.
             let before = server.requests().len();
             go_on(&output, &server).success();
@@ -110,7 +110,10 @@ fn a_refused_picture_of_a_result_leaves_the_words_of_the_result() {
     run.run().success();
     let last = server.requests().pop().expect("requests");
     let last = last.last_result();
-    assert!(last.contains("bad.png: image/png") && last.contains("The provider refused this picture"), "{last}");
+    assert!(
+        last.contains("bad.png: image/png") && last.contains("The provider does not take this picture"),
+        "{last}"
+    );
 }
 
 #[test]
@@ -174,4 +177,28 @@ fn a_model_without_eyes_gets_notes_and_a_parameter_is_not_a_picture() {
     let model = format!("{SEES}temperature: 0.5\n");
     look(&server, &["a.png"]).config("models/default.yaml", &model).run().success();
     assert!(shows(server.requests().last().expect("requests"), "a.png"));
+}
+
+#[test]
+fn pictures_beyond_what_the_provider_takes_are_left_out_before_it_refuses_them() {
+    // Three quarters of the 32 MiB of a request hold five of them, as base64.
+    const BYTES: usize = 3 << 20;
+    let server = Server::start([Reply::text("Seen."), Reply::text("And now?")]);
+    let proxy = server.url().trim_end_matches("/v1").to_owned();
+    let file = "base_url: http://api.anthropic.com/v1\nwire: chat\nmodel: claude-haiku-4-5\n";
+    let names = ["1.png", "2.png", "3.png", "4.png", "5.png", "6.png", "7.png"];
+    let run = Run::task(&server, "look").config("models/default.yaml", file).env("HTTP_PROXY", &proxy);
+    let large = |name: &str| [draw(name), vec![b'-'; BYTES]].concat();
+    let run = names.iter().fold(run, |run, name| run.file(name, large(name)).args(["-f", name]));
+    let output = run.args(["-o", "jsonl"]).run().success();
+    let told = output.events().one("warning")["message"].as_str().expect("words").to_owned();
+    let known = "at most 100 pictures and 33554432 bytes in a request";
+    assert!(told.contains(&format!("does not take picture 2 of m1, picture 1 of m1 ({known})")), "{told}");
+    Run::at(&output.place).args(["run", "--continue", "more"]).env("HTTP_PROXY", &proxy).run().success();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        let parts = request.raw.matches("data:image/png;base64").count();
+        assert!(parts == 5 && request.raw.contains(known), "{parts}");
+    }
 }

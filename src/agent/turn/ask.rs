@@ -27,6 +27,9 @@ impl Turn<'_> {
             self.withheld = None;
         }
         let mut size = self.make_fit(&purpose).await?;
+        if !purpose.is_summary() && self.withhold_surplus_pictures() {
+            size = self.measure();
+        }
         let mut with_tools = purpose.has_tools();
         let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
         loop {

@@ -75,7 +75,7 @@ pub(super) struct Turn<'a> {
     pub output_cap: Option<u64>,
     /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
-    /// What is left out of the running request because its provider refused it.
+    /// What is left out of the running request because its provider does not take it.
     pub withheld: Option<Withheld>,
     /// True if a flow answers: it asks a model only where its file says so.
     pub is_flow: bool,

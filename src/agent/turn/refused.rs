@@ -36,7 +36,7 @@ pub(in crate::agent) struct Withheld {
     pub view: SessionView,
     pub(super) parts: Vec<RefusedPart>,
     edits: Vec<ViewEdit>,
-    /// The provider's words.
+    /// The provider's words, or what is known of it.
     why: String,
     /// The size of the request that was refused.
     tokens_before: u64,
@@ -47,7 +47,7 @@ pub(in crate::agent) struct Withheld {
 
 /// The tries to get the running request accepted.
 #[derive(Debug, Clone, Copy, Default)]
-struct RefusalTries {
+pub(super) struct RefusalTries {
     guessed: usize,
     pointed: usize,
     /// Those that left out a picture.
@@ -63,7 +63,7 @@ impl Turn<'_> {
         let mut parts = self.name_parts(purpose, error);
         let pictures = self.find_refused_pictures(&parts, error, &mut tries.pictures);
         if !pictures.is_empty() {
-            return self.leave_out(&pictures, error, false, tries);
+            return self.leave_out(&pictures, describe_refusal(error), false, tries);
         }
         if parts.is_empty() {
             if !error.names_content() || tries.guessed >= MOST_GUESSES {
@@ -71,7 +71,7 @@ impl Turn<'_> {
             }
             tries.guessed += 1;
             let parts = self.guess_parts(newest, tries.guessed);
-            return self.leave_out(&parts, error, tries.guessed == MOST_GUESSES, tries);
+            return self.leave_out(&parts, describe_refusal(error), tries.guessed == MOST_GUESSES, tries);
         }
         parts.retain(|part| Some(part.at) != newest || matches!(part.kind, RefusedKind::Picture { .. }));
         tries.pointed += 1;
@@ -80,7 +80,7 @@ impl Turn<'_> {
         }
         let is_known = |part: &RefusedPart| self.withheld.as_ref().is_some_and(|tried| tried.parts.contains(part));
         let is_bare = parts.iter().any(is_known);
-        tries.pointed <= MOST_POINTED && self.leave_out(&parts, error, is_bare, tries)
+        tries.pointed <= MOST_POINTED && self.leave_out(&parts, describe_refusal(error), is_bare, tries)
     }
 
     /// Records what was left out of a request that the provider has accepted, and tells the person.
@@ -104,16 +104,16 @@ impl Turn<'_> {
         session.compress(&done, &withheld.edits, None, Timestamp::now()).map_err(anyhow::Error::from)?;
         done.tokens_after = self.measure().tokens;
         done.budget = self.budget().tokens;
-        let message = format!("the provider refused {named} ({}): left out from now on", withheld.why);
+        let message = format!("the provider does not take {named} ({}): left out from now on", withheld.why);
         self.run.emitter.emit(EventKind::Warning { message })?;
         Ok(self.run.emitter.emit(EventKind::ContextCompressed(done))?)
     }
 
-    /// Leaves these parts out of the request too; false if that changes nothing.
-    fn leave_out(
+    /// Leaves these parts out of the request too, for the reason `why`; false if that changes nothing.
+    pub(super) fn leave_out(
         &mut self,
         parts: &[RefusedPart],
-        error: &ModelError,
+        why: String,
         is_bare: bool,
         tries: RefusalTries,
     ) -> bool {
@@ -131,7 +131,7 @@ impl Turn<'_> {
         });
         let tokens_before = self.withheld.as_ref().map(|tried| tried.tokens_before);
         let tokens_before = tokens_before.unwrap_or_else(|| self.measure().tokens);
-        let why = self.agent.redactor.redact(&describe_refusal(error)).into_owned();
+        let why = self.agent.redactor.redact(&why).into_owned();
         let session = &self.conversation.session;
         let words = if is_bare { String::new() } else { format!(" ({why})") };
         let edits: Vec<ViewEdit> = parts.iter().map(|part| part.edit(session, &words)).collect();

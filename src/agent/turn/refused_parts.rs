@@ -10,7 +10,7 @@ use crate::model::PointedPart;
 use crate::model::history::is_sent_as;
 
 /// The beginning of every note in the place of a part.
-pub(super) const NOTE: &str = "[The provider refused this";
+pub(super) const NOTE: &str = "[The provider does not take this";
 
 /// A part of the conversation that the provider refused, or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -186,6 +186,10 @@ def facts(provider, model, mine, other, routed):
         row["o"] = output
     if "image" in mine["input"] if mine else other.get("supports_vision"):
         row["s"] = True
+    limits = (mine or {}).get("inputLimits", {})
+    for key, most in (("n", limits.get("images", {}).get("maxPerRequest")), ("b", limits.get("maxRequestBytes"))):
+        if most:
+            row[key] = most
     levels, switch = levels_of(provider, mine, other)
     if levels is not None:
         row["l"] = levels
@@ -338,6 +342,7 @@ def line(model, row):
     words = [model, f"w={row['w']}"]
     words += [f"{key}={row[key]}" for key in ("i", "o") if key in row]
     words += [key for key in ("s",) if row.get(key)]
+    words += [f"{key}={row[key]}" for key in ("n", "b") if key in row]
     if "l" in row:
         words.append("l=" + ("".join(str(LEVELS.index(level)) for level in row["l"]) or "-"))
     words += [key for key in ("q",) if row.get(key)]

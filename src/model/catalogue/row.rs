@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `w=` `i=` `o=` | tokens: the window, the most input if that is less, the most output |
 //! | `s` | it sees pictures |
+//! | `n=` `b=` | the most pictures of a request, and its most bytes |
 //! | `l=` | levels of effort, each as its index in `Effort::ALL`; `-` if the model has none |
 //! | `q` | thinking is turned off by a switch, not by the level `none` |
 //! | `p=` | USD per million tokens: input, cached input, written to the cache, output; empty means as input |
@@ -21,6 +22,7 @@ use jiff::civil::Date;
 
 use crate::config::{PriceTier, Prices, Wire};
 use crate::model::effort::Effort;
+use crate::model::interface::PictureLimits;
 
 /// Facts about a model. Its behaviour is not among them: that belongs to the dialect.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,6 +40,7 @@ pub struct ModelFacts {
     pub prices: Option<Prices>,
     /// True if it sees pictures.
     pub sees: bool,
+    pub pictures: PictureLimits,
     /// The levels of effort, lowest first; empty if the model has none. `None` if unknown.
     pub levels: Option<Vec<Effort>>,
     /// The way to turn thinking off; `None` if there is none or it is unknown.
@@ -57,8 +60,8 @@ pub enum Off {
     Switch,
 }
 
-/// The most tokens and dollars that are plausible.
-const MOST_TOKENS: u64 = 1_000_000_000;
+/// The largest counts and the most dollars that are plausible.
+const MOST_COUNT: u64 = 1_000_000_000;
 const MOST_USD: f64 = 100_000.0;
 
 impl ModelFacts {
@@ -77,16 +80,18 @@ impl ModelFacts {
         for word in words {
             let wrong = || format!("`{}` is not a field, or has no such value", word.escape_debug());
             match word.split_once('=').unwrap_or((word, "")) {
-                ("w", text) => facts.window = parse_tokens(text).ok_or_else(wrong)?,
-                ("i", text) => facts.input = Some(parse_tokens(text).ok_or_else(wrong)?),
-                ("o", text) => facts.output = Some(parse_tokens(text).ok_or_else(wrong)?),
+                ("w", text) => facts.window = parse_count(text).ok_or_else(wrong)?,
+                ("i", text) => facts.input = Some(parse_count(text).ok_or_else(wrong)?),
+                ("o", text) => facts.output = Some(parse_count(text).ok_or_else(wrong)?),
                 ("s", "") => facts.sees = true,
+                ("n", text) => facts.pictures.most = Some(parse_count(text).ok_or_else(wrong)?),
+                ("b", text) => facts.pictures.request_bytes = Some(parse_count(text).ok_or_else(wrong)?),
                 ("l", text) => facts.levels = Some(parse_levels(text).ok_or_else(wrong)?),
                 ("q", "") => switch = true,
                 ("p", text) => base = Some(parse_tier(0, text).ok_or_else(wrong)?),
                 ("t", text) => {
                     let (above, text) = text.split_once(':').ok_or_else(wrong)?;
-                    let above = parse_tokens(above).ok_or_else(wrong)?;
+                    let above = parse_count(above).ok_or_else(wrong)?;
                     tiers.push(parse_tier(above, text).ok_or_else(wrong)?);
                 }
                 ("c", text) => sources = text.parse().ok().filter(|n| (1..=2).contains(n)).ok_or_else(wrong)?,
@@ -126,6 +131,9 @@ impl ModelFacts {
             let _ = size.map(|size| write!(line, " {key}={size}"));
         }
         line += if self.sees { " s" } else { "" };
+        for (key, most) in [("n", self.pictures.most), ("b", self.pictures.request_bytes)] {
+            let _ = most.map(|most| write!(line, " {key}={most}"));
+        }
         if let Some(levels) = &self.levels {
             let places: String = levels.iter().map(|level| char::from(b'0' + *level as u8)).collect();
             let _ = write!(line, " l={}", if places.is_empty() { "-" } else { &places });
@@ -142,9 +150,9 @@ impl ModelFacts {
         line
     }
 
-    /// The facts of the model at another place, where its prices and protocol are unknown.
+    /// The facts of the model at another place, where its prices, its protocol and what a request may hold are unknown.
     pub(super) fn elsewhere(self) -> Self {
-        Self { prices: None, wire: None, ends: None, ..self }
+        Self { prices: None, wire: None, ends: None, pictures: PictureLimits::default(), ..self }
     }
 }
 
@@ -162,8 +170,8 @@ pub(super) fn without_date(id: &str) -> Option<&str> {
     })
 }
 
-fn parse_tokens(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|tokens| (1..=MOST_TOKENS).contains(tokens))
+fn parse_count(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|tokens| (1..=MOST_COUNT).contains(tokens))
 }
 
 fn parse_levels(text: &str) -> Option<Vec<Effort>> {

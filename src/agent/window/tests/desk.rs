@@ -44,6 +44,7 @@ pub fn model(context_window: u64) -> ModelInfo {
         ends: None,
         calls_tools: true,
         sees: false,
+        pictures: Default::default(),
         reads_documents: false,
         profile: GuidanceProfile::Concise,
         retry: RetryConfig::default(),

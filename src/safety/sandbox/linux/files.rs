@@ -114,7 +114,12 @@ fn create_ruleset() -> Result<RulesetCreated, RulesetError> {
 }
 
 fn describe_missing(error: &RulesetError) -> String {
-    format!("it needs Linux 5.19 or newer with Landlock switched on ({error})")
+    let needed = "it needs Linux 5.19 or newer with Landlock switched on";
+    match error {
+        RulesetError::CreateRuleset(error) => format!("{needed} ({error})"),
+        // The rights that the kernel lacks, as bits.
+        _ => needed.to_owned(),
+    }
 }
 
 struct PathGrants {
