@@ -59,7 +59,7 @@ pub(super) fn value_for_commands<'v>(
     workspace: &Workspace,
 ) -> Option<Cow<'v, str>> {
     if named.spells(name) {
-        return if is_of_loader(name) {
+        return if name.starts_with("LD_") || name.starts_with("DYLD_") {
             loaded_from_elsewhere(name, value, workspace)
         } else {
             Some(value.into())
@@ -82,7 +82,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
         None if *terms == "proxy" => !value.contains('@'),
         None => !is_steering(name),
     };
-    keeps_to_them && !holds_credentials(value)
+    keeps_to_them && user_info(value).is_none() && matches!(Redactor::default().redact(value), Cow::Borrowed(_))
 }
 
 fn is_steering(name: &str) -> bool {
@@ -96,20 +96,11 @@ fn is_option(word: &str, option: &str) -> bool {
     })
 }
 
-/// True if a value contains credentials: a user in a URL, or text that looks like a key.
-fn holds_credentials(value: &str) -> bool {
-    user_info(value).is_some() || matches!(Redactor::default().redact(value), Cow::Owned(_))
-}
-
 /// True if one of these names, or of these beginnings before a `*`, is that of the variable.
 fn matches_name(names: &str, name: &str) -> bool {
     names
         .split_whitespace()
         .any(|pattern| pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning)))
-}
-
-fn is_of_loader(name: &str) -> bool {
-    name.starts_with("LD_") || name.starts_with("DYLD_")
 }
 
 /// A variable without the paths in the workspace from which the dynamic loader would load code into every program;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,12 +34,16 @@ pub struct ProgramDirs {
 }
 
 impl Env {
-    /// The environment of this process; values that are not Unicode are read leniently.
+    /// The environment of this process; values that are not Unicode are read leniently. Without `HOME`, as in some containers
+    /// and on Windows, it is what the system says of the user.
     pub fn capture() -> Self {
-        let variables = std::env::vars_os()
-            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-            .collect();
-        Self { variables: Arc::new(variables) }
+        let home = std::env::home_dir().map(|home| ("HOME".into(), home.into_os_string()));
+        let variables = home.into_iter().chain(std::env::vars_os()).map(|(name, value): (OsString, OsString)| {
+            // Windows takes `Path` for `PATH`.
+            let name = if cfg!(windows) { name.to_ascii_uppercase() } else { name };
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        });
+        Self { variables: Arc::new(variables.collect()) }
     }
 
     /// An environment of only these variables.

@@ -126,11 +126,6 @@ impl HookEvent {
             Self::Notify => ["notify", "Notification"],
         }
     }
-
-    /// True if it is about a call.
-    pub fn is_of_calls(self) -> bool {
-        matches!(self, Self::BeforeTool | Self::AfterTool | Self::Permission)
-    }
 }
 
 fn yes() -> bool {
@@ -166,7 +161,9 @@ pub(super) fn check_hooks(
         if let Err(why) = hook.matches.compile_tools() {
             tell("match", &format!("`match.tool` is no pattern: {why}"));
         }
-        if hook.matches != HookMatch::default() && !hook.on.is_of_calls() {
+        if hook.matches != HookMatch::default()
+            && !matches!(hook.on, HookEvent::BeforeTool | HookEvent::AfterTool | HookEvent::Permission)
+        {
             tell("match", "`match` is for before_tool, after_tool and permission");
         }
     }

@@ -95,7 +95,9 @@ fn apply_remedy(remedy: Remedy, plan: &mut RequestPlan, words: &str, tools: &[To
                 "calls of other models get a stand-in for a signature",
             )
         }
-        Remedy::Signatures | Remedy::StopEcho => stop_echo(plan),
+        Remedy::Signatures | Remedy::StopEcho => {
+            change_field(&mut plan.echoes_reasoning, false, "it is not sent back any more")
+        }
         Remedy::Instructions => {
             let next = match responses.system_in {
                 SystemIn::Instructions => SystemIn::Developer,
@@ -230,10 +232,6 @@ fn change_field<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String
 fn turn_off<const N: usize>(fields: [&mut bool; N], done: &str) -> Option<String> {
     let had = fields.map(std::mem::take);
     had.contains(&true).then(|| done.to_owned())
-}
-
-fn stop_echo(plan: &mut RequestPlan) -> Option<String> {
-    change_field(&mut plan.echoes_reasoning, false, "it is not sent back any more")
 }
 
 fn to_responses(plan: &mut RequestPlan, words: &str) -> Option<String> {

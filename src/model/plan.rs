@@ -8,7 +8,7 @@ use super::asked::{OutgoingRequest, RequestSettings};
 use super::dialect::{self, Dialect};
 use super::effort::Effort;
 use super::extra::merge_extra;
-use super::history::{self, HistoryRules, Pictures};
+use super::history::{self, CallIds, HistoryRules, Pictures};
 use super::turns::{ModelPart, WireTurn};
 use super::written::WrittenResults;
 use super::{ConnectError, anthropic, chat, wires};
@@ -156,7 +156,7 @@ impl RequestPlan {
         let origin = self.origin();
         let rules = HistoryRules {
             origin: &origin,
-            ids: wires::choose_ids(self.wire, &self.dialect),
+            ids: if self.wire == Wire::Chat { self.dialect.chat.ids } else { CallIds::Word64 },
             pictures: if self.sees { wires::place_pictures(self.wire, &self.dialect) } else { Pictures::Notes },
             documents: wires::takes_documents(self.wire, &self.dialect),
             user_after_results: wires::user_after_results(self.wire, &self.dialect),

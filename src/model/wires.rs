@@ -3,7 +3,7 @@
 use super::asked::OutgoingRequest;
 use super::decode::Decode;
 use super::dialect::{Auth, Dialect};
-use super::history::{CallIds, Pictures};
+use super::history::Pictures;
 use super::{anthropic, chat, gemini, ollama, responses};
 use crate::config::Wire;
 use crate::model::ToolDefinition;
@@ -49,11 +49,6 @@ pub fn choose_auth(wire: Wire) -> Auth {
         Wire::Anthropic => Auth::XApiKey,
         Wire::Gemini => Auth::XGoogApiKey,
     }
-}
-
-/// The ids of calls that the server accepts.
-pub fn choose_ids(wire: Wire, dialect: &Dialect) -> CallIds {
-    if wire == Wire::Chat { dialect.chat.ids } else { CallIds::Word64 }
 }
 
 /// The way that pictures in results are sent to a model that sees.

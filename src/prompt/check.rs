@@ -46,15 +46,11 @@ impl Prompt {
         Ok(sections.map(|(name, text)| PartSize { name, tokens: count(&text) }).collect())
     }
 
-    /// The variables that the user must give.
-    fn list_given(&self, sample: &Value) -> BTreeSet<String> {
-        self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect()
-    }
-
     /// A context that includes everything that the user must give.
     fn filled_up(&self, sample: &Value) -> Value {
         let placeholders: Vec<&str> = self.head.placeholders().collect();
-        let mut asked = self.list_given(sample);
+        let mut asked: BTreeSet<String> =
+            self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect();
         asked.retain(|name| !placeholders.contains(&name.as_str()));
         let nothing_said = placeholders.into_iter().map(|key| (key.to_owned(), serde_json::json!([])));
         variables::with_given(&variables::with_fillers(sample, &asked), &nothing_said.collect())

@@ -71,11 +71,6 @@ fn require_field<'n>(node: &'n Node, key: &str, problems: &mut Vec<SkillProblem>
     Some((key.place.line, text?))
 }
 
-/// True if the standard allows this character in a skill's name, ignoring case.
-pub(super) fn is_letter_of_names(c: char) -> bool {
-    c == '-' || text::is_letter_or_number(c)
-}
-
 fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<SkillProblem>) {
     let name = text::normalise_nfkc(name.trim());
     check_length("name", &name, NAME_CHARS, line, problems);
@@ -87,7 +82,10 @@ fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<SkillPro
     rule(*name == name.to_lowercase(), "must be in lowercase");
     rule(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with `-`");
     rule(!name.contains("--"), "must not have two `-` in a row");
-    rule(name.chars().all(is_letter_of_names), "must have only letters, numbers and `-`");
+    rule(
+        name.chars().all(|c| c == '-' || text::is_letter_or_number(c)),
+        "must have only letters, numbers and `-`",
+    );
     rule(text::normalise_nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
 }
 

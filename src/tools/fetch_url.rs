@@ -112,7 +112,7 @@ impl Tool for FetchUrl {
 
 /// The page as text; `None` for other content.
 fn read_page(fetched: &Fetched) -> Option<ReadablePage> {
-    let kind = parse_kind(&fetched.content_type);
+    let kind = fetched.content_type.split(';').next().unwrap_or_default().trim().to_lowercase();
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
         || kind.is_empty() && fetched.body.trim_ascii_start().starts_with(b"<");
     let is_text = is_html
@@ -135,11 +135,6 @@ fn read_page(fetched: &Fetched) -> Option<ReadablePage> {
         matches!(target.scheme(), "http" | "https").then(|| target.to_string())
     };
     Some(readable::read_html(&text, &absolute))
-}
-
-/// `text/html` of `Text/HTML; charset=x`.
-fn parse_kind(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
 /// Decodes the body by the encoding that the server names, else by a byte order mark or the page itself; else as

@@ -52,9 +52,10 @@ struct RunCommandArguments {
 impl RunCommand {
     pub fn new(confined: Confined, jobs: Arc<Jobs>) -> Self {
         let description = format!(
-            "Runs a command with {} -c. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
+            "Runs a command with {} {}. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
              what it leaves running ends with the call.{}",
             shell_name(),
+            choose_shell()[1],
             confined.describe_boundary()
         );
         let definition = define_tool(

@@ -153,15 +153,13 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         unprotected: Vec::new(),
         undone: dirs.state.join(KEPT),
-        caches: dirs.state.join("caches").join(fingerprint_workspace(workspace.root())),
+        caches: dirs
+            .state
+            .join("caches")
+            .join(&hash_sha256([workspace.root().as_os_str().as_encoded_bytes()])[..16]),
         programs: config.env.list_program_dirs(),
         namespaces: true,
     }
-}
-
-/// A short, stable name for a workspace.
-fn fingerprint_workspace(root: &Path) -> String {
-    hash_sha256([root.as_os_str().as_encoded_bytes()])[..16].to_owned()
 }
 
 /// Returns the form in which commands are confined; `None` if the settings or the system do not confine them.

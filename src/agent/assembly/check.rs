@@ -71,7 +71,8 @@ fn models_for_a_flag(config: &Config) -> impl Iterator<Item = &str> {
         let roles = [&roles.router, &roles.planner, &roles.executor, &roles.reflector];
         iter::once(agent.model_name()).chain(roles.into_iter().filter_map(|role| role.model.as_deref()))
     });
-    let of_steps = config.flows.values().flat_map(flows::models_of_steps);
+    let of_steps =
+        config.flows.values().flat_map(|flow| flow.all_steps()).filter_map(|(_, step)| step.model.as_deref());
     let named: BTreeSet<&str> = of_agents.chain(of_steps).collect();
     config.models.keys().map(String::as_str).filter(move |name| !named.contains(name))
 }

@@ -70,17 +70,12 @@ pub(super) fn gather_surroundings(
 ) -> RunVariables {
     RunVariables {
         dir: present::quote_word(&workspace.root().display().to_string()).into_owned(),
-        git_branch: name_branch(workspace),
+        git_branch: workspace.git_branch().map(|branch| present::quote_word(&branch).into_owned()),
         os: std::env::consts::OS.to_owned(),
         shell: shell_name().to_owned(),
         user_id: config.env.user().to_owned(),
         vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     }
-}
-
-/// The branch as one word: its name is untrusted text in a prompt.
-fn name_branch(workspace: &Workspace) -> Option<String> {
-    workspace.git_branch().map(|branch| present::quote_word(&branch).into_owned())
 }
 
 /// The tools of a toolbox. Of more than a prompt has room for, the servers are listed instead of their tools, and of

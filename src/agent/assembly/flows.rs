@@ -75,11 +75,6 @@ fn find_reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
     found
 }
 
-/// Lists the models that steps of a flow name.
-pub(super) fn models_of_steps(flow: &FlowConfig) -> impl Iterator<Item = &str> {
-    flow.all_steps().into_iter().filter_map(|(_, step)| step.model.as_deref())
-}
-
 /// Finds tools that an agent does not have, and arguments that its tools do not take.
 pub(super) fn find_mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
     let mut found = Vec::new();

@@ -37,11 +37,7 @@ impl Git {
         Self::open_in(ground, dir, false)
     }
 
-    /// The git of a clone in `dir`, which may ask other hosts.
-    fn open_to_network(ground: &AgentInputs, dir: &Path) -> Result<Self, String> {
-        Self::open_in(ground, dir, true)
-    }
-
+    /// The git of a directory. That of a clone asks other hosts: it `has_network`.
     fn open_in(ground: &AgentInputs, dir: &Path, has_network: bool) -> Result<Self, String> {
         let settings = ground.settings().map_err(|error| error.message)?;
         let (config, workspace) = (&ground.config, &ground.workspace);
@@ -115,7 +111,7 @@ pub async fn clone_repository(
     let made = make_private_dir(&all).and_then(|()| tempfile::tempdir_in(&all));
     let place = made.map_err(SetupError::from_failure)?;
     let ground = AgentInputs::new(config, workspace, &RunOptions::default(), Arc::new(Nobody));
-    let git = Git::open_to_network(&ground, place.path()).map_err(SetupError::usage)?;
+    let git = Git::open_in(&ground, place.path(), true).map_err(SetupError::usage)?;
     let dir = place.path().join("repository");
     let to = dir.to_string_lossy().into_owned();
     let failed = |why: String| SetupError::usage(format!("{address}: {why}"));

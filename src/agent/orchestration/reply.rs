@@ -131,11 +131,6 @@ fn default_for_key(key: &str) -> Option<Value> {
     })
 }
 
-/// True if a part is only the model's opinion: a value of another form counts as missing.
-fn is_advice(key: &str) -> bool {
-    matches!(key, "can_parallelize" | "estimated_steps")
-}
-
 /// Makes a value fit a schema if that does not change its meaning.
 fn fit_value(value: &mut Value, schema: &Value) {
     if let Some(forms) = schema["anyOf"].as_array() {
@@ -177,7 +172,9 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
         if let Some(value) = fields.get_mut(key) {
             fit_value(value, of);
         }
-        let is_wrong = |value: &Value| is_advice(key) && !fits_advice(value, of);
+        let is_wrong = |value: &Value| {
+            matches!(key.as_str(), "can_parallelize" | "estimated_steps") && !fits_advice(value, of)
+        };
         if fields.get(key).is_some_and(is_wrong) {
             fields.remove(key);
         }

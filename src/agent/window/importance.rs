@@ -7,11 +7,6 @@ use super::calls;
 use super::draft::PlanDraft;
 use super::give_way::give_way;
 
-/// Removes the oldest items.
-pub fn remove_oldest(draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    plan_removal(0..draft.recent, draft)
-}
-
 /// Removes the least important items, oldest first.
 pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
     let unresolved = calls::find_unresolved(draft.material.items);
@@ -22,7 +17,7 @@ pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
 }
 
 /// Plans for a note, which is shorter than a summary since no model writes it.
-fn plan_removal(order: impl IntoIterator<Item = usize>, mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
+pub(super) fn plan_removal(order: impl IntoIterator<Item = usize>, mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
     draft.room = draft.room.of_a_note();
     draft.summarise(|draft| {
         for index in order {

@@ -76,7 +76,7 @@ pub fn plan_compression(strategy: Strategy, material: Material<'_>, goal: Goal) 
     let draft = match strategy {
         Strategy::Staged => staged::plan_stages(draft),
         Strategy::Summary => staged::plan_summary(draft),
-        Strategy::Window => importance::remove_oldest(draft),
+        Strategy::Window => importance::plan_removal(0..draft.recent, draft),
         Strategy::Selective => importance::remove_least_important(draft),
     };
     let gain = before.saturating_sub(draft.tokens());

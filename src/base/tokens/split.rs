@@ -54,11 +54,17 @@ fn find_end(text: &str, first: CharClass) -> usize {
         .or_else(|| some_run(text, prefix, BIG));
     match word {
         Some(end) => end + measure_contraction(&text[end..]),
-        None if first == NUMBER => measure_number(text),
+        None if first == NUMBER => {
+            text.chars().take(3).take_while(|c| classify_char(*c) == NUMBER).map(char::len_utf8).sum()
+        }
         None => measure_symbols(text, &['\r', '\n', '/']).unwrap_or_else(|| {
             let space = measure_run(text, 0, SPACE);
             let ends_text = (space == text.len()).then_some(space);
-            measure_lines(&text[..space]).or(ends_text).unwrap_or_else(|| all_but_last(&text[..space]))
+            text[..space]
+                .rfind(['\r', '\n'])
+                .map(|last| last + 1)
+                .or(ends_text)
+                .unwrap_or_else(|| all_but_last(&text[..space]))
         }),
     }
 }
@@ -99,20 +105,10 @@ fn measure_contraction(text: &str) -> usize {
     }
 }
 
-/// `\p{N}{1,3}`
-fn measure_number(text: &str) -> usize {
-    text.chars().take(3).take_while(|c| classify_char(*c) == NUMBER).map(char::len_utf8).sum()
-}
-
 /// ` ?[^\s\p{L}\p{N}]+`, and then any number of `after`.
 fn measure_symbols(text: &str, after: &[char]) -> Option<usize> {
     let end = some_run(text, usize::from(text.starts_with(' ')), MARK | OTHER)?;
     Some(text.len() - text[end..].trim_start_matches(after).len())
-}
-
-/// `\s*[\r\n]+` in white space.
-fn measure_lines(space: &str) -> Option<usize> {
-    space.rfind(['\r', '\n']).map(|last| last + 1)
 }
 
 /// `\s+(?!\S)|\s` in white space before other text, to which the last space belongs.

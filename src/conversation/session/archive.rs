@@ -202,7 +202,11 @@ impl Archive for Originals {
             newest.add(Handle::item(number), || {
                 let mut rows = search_text(&text_of(item, None).unwrap_or_default(), query, limit);
                 if item.as_step().is_some() {
-                    rows.retain(|row| !is_call_of_recall(&row.text));
+                    rows.retain(|row| {
+                        !row.text
+                            .split_once(' ')
+                            .is_some_and(|(name, rest)| rest.starts_with('{') && is_recall(name, rest))
+                    });
                 }
                 rows
             });
@@ -240,11 +244,6 @@ impl Newest {
 
 fn search_text(text: &str, query: &str, limit: usize) -> Vec<FoundLine> {
     long_text::search_lines(text.as_bytes(), query, limit).expect("memory can be read")
-}
-
-/// True if a line of a step is a call of `recall`, as [`text_of`] writes it.
-fn is_call_of_recall(line: &str) -> bool {
-    line.split_once(' ').is_some_and(|(name, rest)| rest.starts_with('{') && is_recall(name, rest))
 }
 
 /// True if a call is one of `recall`, directly or through `call_tool`.

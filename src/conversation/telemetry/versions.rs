@@ -58,11 +58,6 @@ impl VersionFigures {
         self.calls += report.total.calls;
         self.call_errors += report.total.errors;
     }
-
-    /// Turns that ended with code 0, of those that ended.
-    fn count_done(&self) -> (u64, u64) {
-        (self.codes.get(&0).copied().unwrap_or(0), self.codes.values().sum())
-    }
 }
 
 /// The headings of [`format_row`].
@@ -73,7 +68,7 @@ pub const VERSION_HEADINGS: [&str; 9] = [
 /// A version as a row of a table; figures are averages per turn.
 pub fn format_row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
     let each = |sum: u64| if figures.turns == 0 { 0.0 } else { divide(sum, figures.turns) };
-    let (done, ended) = figures.count_done();
+    let (done, ended) = (figures.codes.get(&0).copied().unwrap_or(0), figures.codes.values().sum::<u64>());
     let codes =
         figures.codes.iter().filter(|(code, _)| **code != 0).map(|(code, count)| format!("{code}×{count}"));
     let codes: Vec<String> = codes.collect();

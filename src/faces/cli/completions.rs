@@ -16,14 +16,10 @@ use crate::skills::{RunVariables, SkillCatalogue};
 
 use super::args::{self, ArgumentValues, GlobalArgs, OfferedValue};
 use super::setup::CliSetup;
-use super::{CommandOutcome, Env, exit, print_text};
+use super::{CommandOutcome, Env, exit};
 
 /// The most sessions that are offered, the latest first.
 const MOST_SESSIONS: usize = 50;
-
-pub(super) fn print_completions(shell: args::Shell) -> CommandOutcome {
-    print_text(args::write_completion_script(shell)?)
-}
 
 /// Answers a script. It gives its words after `--`; what is typed wrongly has no continuations.
 pub(super) fn answer_script(shell: &str, args: &[OsString]) -> CommandOutcome {

@@ -14,6 +14,7 @@ use crate::base::text;
 use crate::config::{Config, Env};
 use crate::files::workspace::Workspace;
 use crate::model::Face;
+use crate::safety::sandbox::SUPPORTED;
 
 use super::config::load_checked;
 use super::setup::{CliSetup, build_runtime};
@@ -126,8 +127,9 @@ fn judge_reached(outlook: &Outlook, name: &str, reached: &Reached) -> DoctorChec
 
 fn check_sandbox(config: &Config, workspace: &Workspace) -> DoctorCheck {
     match assembly::find_confinement(config, workspace) {
+        None if !SUPPORTED => DoctorCheck::weak("this system has none: commands run with your own permissions"),
         None => DoctorCheck::weak(
-            "commands run with your own permissions; `sandbox.mode: on` in agent.yaml confines them where the system can",
+            "commands run with your own permissions; `sandbox.mode: on` in agent.yaml confines them",
         ),
         Some(Err(error)) => DoctorCheck::bad(format!(
             "{error}; without it no command runs, unless you set `sandbox.mode: off` (docs/sandbox.md)"

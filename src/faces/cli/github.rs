@@ -12,8 +12,10 @@ const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 /// A line that a workflow shows as an annotation: `error`, `warning` or `notice`, with its properties.
 pub(super) fn annotate(command: &str, properties: &[(&str, &str)], message: &str) -> String {
-    let properties: Vec<String> =
-        properties.iter().map(|(name, value)| format!("{name}={}", escape_property(value))).collect();
+    let properties: Vec<String> = properties
+        .iter()
+        .map(|(name, value)| format!("{name}={}", escape_data(value).replace(':', "%3A").replace(',', "%2C")))
+        .collect();
     format!("::{command} {}::{}\n", properties.join(","), escape_data(message))
 }
 
@@ -31,9 +33,4 @@ pub(super) fn add_summary(env: &Env, markdown: &str) -> Result<(), CommandFailur
 /// A text after `::`, as workflows read it.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-/// The value of a property before `::`.
-fn escape_property(text: &str) -> String {
-    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

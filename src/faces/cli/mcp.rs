@@ -55,7 +55,7 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
                 tools.map(|(_, tool)| row(&tool.definition().name, tool.definition().summary())).collect();
             let failed: Vec<_> = chosen.iter().filter(|server| !server.is_up()).collect();
             for server in &failed {
-                warn_person(&describe_failure(server));
+                warn_person(&format!("the server `{}` {}", server.name(), server.status().0));
             }
             print_table(&rows)?;
             if failed.is_empty() { Ok(exit::DONE) } else { Ok(exit::UNAVAILABLE) }
@@ -139,10 +139,6 @@ fn print_servers<'s>(servers: impl Iterator<Item = &'s Arc<McpServer>>, output: 
             print_json(&json!({ "servers": servers }))
         }
     }
-}
-
-fn describe_failure(server: &McpServer) -> String {
-    format!("the server `{}` {}", server.name(), server.status().0)
 }
 
 /// A name that can be that of a file.

@@ -118,7 +118,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),
         CliCommand::Doctor => doctor::run_doctor(&setup),
-        CliCommand::Completions { shell } => completions::print_completions(shell),
+        CliCommand::Completions { shell } => print_text(args::write_completion_script(shell)?),
         CliCommand::Man => print_text(args::write_manual()?),
     }
 }

@@ -16,6 +16,7 @@ use super::event::{Event, Message, Piece};
 use super::flags::AnthropicFlags;
 use super::stop::AnthropicStop;
 use super::usage::Counts;
+use crate::conversation::message::FinishReason;
 
 /// The decoder of one reply.
 pub struct AnthropicDecoder {
@@ -102,7 +103,10 @@ impl AnthropicDecoder {
             }
             "tool_use" => {
                 let key = reply.open_call(field("id"), field("name"));
-                let first = block.get("input").filter(|input| is_something(input)).map(write_arguments);
+                let first = block
+                    .get("input")
+                    .filter(|input| is_something(input))
+                    .map(|input| input.as_str().map_or_else(|| input.to_string(), str::to_owned));
                 reply.push(key, first.as_deref().unwrap_or_default());
                 (key, OpenBlockKind::Call { has_first: first.is_some() })
             }
@@ -198,7 +202,7 @@ impl AnthropicDecoder {
     fn finish(&mut self, reply: &mut Assembly) {
         self.blocks.iter_mut().for_each(|block| block.close(self.keeps_unsigned, reply));
         if let Some(stop) = self.stop.take() {
-            if stop.voids() {
+            if stop.finish == FinishReason::ContentFilter {
                 self.blocks.iter().for_each(|block| reply.leave_out(block.key));
             }
             if let Some(notice) = stop.notice {
@@ -336,10 +340,6 @@ fn is_something(input: &Value) -> bool {
         Value::String(input) => !input.is_empty(),
         _ => true,
     }
-}
-
-fn write_arguments(input: &Value) -> String {
-    input.as_str().map_or_else(|| input.to_string(), str::to_owned)
 }
 
 fn describe_fallback(block: &Value) -> String {

@@ -187,12 +187,9 @@ fn find_kind(block: &Value) -> Option<&str> {
 }
 
 fn write_call<'a>(call: &'a WireCall<'a>) -> Block<'a> {
-    let input = serde_json::from_str(&call.arguments).unwrap_or_else(|_| empty_object());
+    let input =
+        serde_json::from_str(&call.arguments).unwrap_or_else(|_| serde_json::from_str("{}").expect("it is JSON"));
     Block::ToolUse { id: &call.id, name: &call.name, input }
-}
-
-fn empty_object() -> &'static RawValue {
-    serde_json::from_str("{}").expect("it is JSON")
 }
 
 /// Adds results, and after all of them the pictures that they may not contain.

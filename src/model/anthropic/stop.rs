@@ -40,11 +40,6 @@ impl AnthropicStop {
         };
         Self { finish, notice }
     }
-
-    /// True if neither the text nor the calls of the reply may be used.
-    pub fn voids(&self) -> bool {
-        self.finish == FinishReason::ContentFilter
-    }
 }
 
 fn describe_refusal(details: Option<&RawValue>) -> String {

@@ -15,7 +15,7 @@ fn rewrite_schema(schema: &Value, root: &Value, depth: usize) -> Value {
     match schema {
         Value::Object(object) => {
             if let Some(target) =
-                object.get("$ref").and_then(Value::as_str).and_then(|path| find_target(root, path))
+                object.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.strip_prefix('#')?))
             {
                 return if depth < DEEPEST {
                     rewrite_schema(target, root, depth + 1)
@@ -40,11 +40,6 @@ fn rewrite_schema(schema: &Value, root: &Value, depth: usize) -> Value {
         Value::Array(list) => list.iter().map(|value| rewrite_schema(value, root, depth)).collect(),
         plain => plain.clone(),
     }
-}
-
-/// The target of a reference within the schema (`#/$defs/NAME`).
-fn find_target<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
-    root.pointer(path.strip_prefix('#')?)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::shell::add_arguments;
 use super::subject::{Pipes, describe_exit, poll_pipes, spawn_piped};
 use super::{Exit, LINGER, SHELL};
 use crate::base::text;
@@ -30,6 +31,9 @@ const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { ""
 /// # Errors
 /// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
+    if cfg!(windows) {
+        return Ok(prepare_shell(&format!("{line} \"{}\"", file.display())).status().await?.success());
+    }
     let mut command = prepare_shell(&format!("{line} \"$1\""));
     Ok(command.arg(SHELL[0]).arg(file).status().await?.success())
 }
@@ -46,7 +50,8 @@ pub async fn run_pager(line: &str, file: &Path) -> io::Result<bool> {
 fn prepare_shell(line: &str) -> Command {
     let [shell, flag] = SHELL;
     let mut command = Command::new(shell);
-    command.args([flag, &format!("{WAIT_THROUGH_INTERRUPTS}{line}")]).kill_on_drop(true);
+    add_arguments(&mut command, &[flag, &format!("{WAIT_THROUGH_INTERRUPTS}{line}")]);
+    command.kill_on_drop(true);
     command
 }
 
@@ -145,7 +150,8 @@ impl PersonsLine<'_> {
     fn command(self) -> Command {
         let (shell, flag) = self.shell.map_or((SHELL[0], SHELL[1]), |shell| (shell, "-c"));
         let mut command = Command::new(shell);
-        command.args([flag, self.line]).current_dir(self.dir).kill_on_drop(true);
+        add_arguments(&mut command, &[flag, self.line]);
+        command.current_dir(self.dir).kill_on_drop(true);
         command
     }
 }

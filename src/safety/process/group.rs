@@ -1,4 +1,5 @@
-//! The process group of a child: all its descendants that did not leave the group on purpose.
+//! The process group of a child: all its descendants that did not leave the group on purpose. On Windows it is the tree of what
+//! the child started, which is found only while the child lives.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
@@ -30,21 +31,25 @@ fn signal_group(group: i32, force: Option<Force>) -> bool {
     killpg(nix::unistd::Pid::from_raw(group), signal).is_ok()
 }
 
+/// Windows can only kill them; its own program does that, which is looked for in the directory of the system first.
 #[cfg(not(unix))]
-fn signal_group(_group: i32, _force: Option<Force>) -> bool {
-    false
+fn signal_group(leader: i32, force: Option<Force>) -> bool {
+    use std::process::{Command, Stdio};
+    let mut kill = Command::new("taskkill");
+    kill.args(["/F", "/T", "/PID", &leader.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+    force == Some(Force::Kill) && kill.status().is_ok_and(|ended| ended.success())
 }
 
 /// The way to end a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Force {
-    /// SIGTERM.
+    /// SIGTERM, where there is one.
     Ask,
     /// SIGKILL.
     Kill,
 }
 
-/// Dropping it kills the group at once. Other systems than Unix have none.
+/// Dropping it kills the group at once.
 pub(super) struct ProcessGroup {
     /// The id of the group.
     pub id: Option<i32>,
@@ -52,7 +57,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     pub fn lead(child: &Child) -> Self {
-        let id = child.id().filter(|_| cfg!(unix)).and_then(|id| i32::try_from(id).ok());
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
         lock_live().extend(id);
         Self { id }
     }

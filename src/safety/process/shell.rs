@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The shell of every Unix, and the flag before the line.
-pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
+use tokio::process::Command;
+
+/// The shell of every Unix, or that of Windows, and the flags before the line. There `/S` takes off the quotes around the line.
+pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/D /S /C"] };
 
 /// The places of bash. A program of that name elsewhere in `PATH` may be anything.
 const BASH: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
@@ -20,6 +22,16 @@ pub fn choose_shell() -> [&'static str; 2] {
 pub fn shell_name() -> &'static str {
     let program = choose_shell()[0];
     program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Adds the arguments of a program. `cmd` undoes no quoting of arguments, so it gets its line as that stands.
+pub(super) fn add_arguments(command: &mut Command, arguments: &[&str]) {
+    #[cfg(windows)]
+    if let ([flags, line], true) = (arguments, command.as_std().get_program() == SHELL[0]) {
+        command.raw_arg(flags).raw_arg(format!("\"{line}\""));
+        return;
+    }
+    command.args(arguments);
 }
 
 #[cfg(unix)]

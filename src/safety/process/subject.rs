@@ -8,9 +8,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
-#[cfg(target_os = "linux")]
-use std::task::ready;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
@@ -26,6 +24,7 @@ use crate::safety::sandbox::{self, GroupWatch, Walls};
 use crate::safety::sandbox::{BoundaryEntry, CommandStreams, ConfinedCommand, News};
 
 use super::group::{self, Force, ProcessGroup};
+use super::shell::add_arguments;
 use super::{Exit, Launch};
 
 /// The reading ends of its output.
@@ -115,7 +114,13 @@ impl StartedCommand {
     /// Waits for the end of the command itself.
     pub fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Exit>> {
         match self {
-            Self::Group { child, .. } => pin!(child.wait()).poll(cx).map(|status| status.map(describe_exit)),
+            Self::Group { group, child, .. } => {
+                let status = ready!(pin!(child.wait()).poll(cx));
+                if cfg!(windows) {
+                    group.forget();
+                }
+                Poll::Ready(status.map(describe_exit))
+            }
             #[cfg(target_os = "linux")]
             Self::Inside { inside, flooded } => Poll::Ready(match ready!(inside.poll_news(cx)) {
                 Ok(News::Ended(end)) => {
@@ -135,6 +140,7 @@ impl StartedCommand {
 
     /// Signals all of its processes.
     pub fn signal(&mut self, force: Force) {
+        let force = if cfg!(windows) { Force::Kill } else { force };
         match (self, force) {
             (Self::Group { group, child, .. }, _) => {
                 if !group.signal(force) {
@@ -209,11 +215,13 @@ pub(super) fn describe_exit(status: ExitStatus) -> Exit {
 
 /// The command of a launch, with a group of its own.
 pub(super) fn prepare_command(launch: &Launch<'_>) -> io::Result<Command> {
-    let mut line = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
-    line.extend([&[launch.program], launch.arguments].concat().into_iter().map(str::to_owned));
-    let mut command = Command::new(&line[0]);
+    let prefix = launch.walls.map_or_else(|| Ok(Vec::new()), Walls::prefix)?;
+    let mut line: Vec<&str> = prefix.iter().map(String::as_str).collect();
+    line.push(launch.program);
+    line.extend(launch.arguments);
+    let mut command = Command::new(line[0]);
+    add_arguments(&mut command, &line[1..]);
     command
-        .args(&line[1..])
         .current_dir(launch.dir)
         .env_clear()
         .envs(launch.env.iter().map(|(name, value)| (name, value)))

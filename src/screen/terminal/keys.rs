@@ -173,7 +173,7 @@ fn decode_sequence(bytes: &[u8]) -> KeyStart {
 
 /// The key of a sequence with this final byte and these numbers. The second number encodes the modifiers.
 fn find_key(last: u8, numbers: &[u32]) -> Option<Key> {
-    let held = held_modifiers(numbers.get(1).copied());
+    let held = numbers.get(1).map_or(0, |sent| sent.saturating_sub(1)) & (SHIFT | ALT | CTRL);
     let is_held = held > 0;
     Some(match (last, numbers.first().copied().unwrap_or(0)) {
         (b'A', _) if held == ALT => Key::AltUp,
@@ -196,11 +196,6 @@ fn find_key(last: u8, numbers: &[u32]) -> Option<Key> {
 const SHIFT: u32 = 1;
 const ALT: u32 = 2;
 const CTRL: u32 = 4;
-
-/// The modifiers in a parameter, which is one more than their sum. Locks, which are on rather than held, do not count.
-fn held_modifiers(parameter: Option<u32>) -> u32 {
-    parameter.unwrap_or(1).saturating_sub(1) & (SHIFT | ALT | CTRL)
-}
 
 /// A key that the terminal reports by its code point, with what is held: of the kitty protocol (`CSI u`), which gives keys of
 /// the keypad numbers of their own, or of xterm's modifyOtherKeys.

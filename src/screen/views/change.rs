@@ -46,7 +46,11 @@ pub fn draw_change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     let digits = if room < ROOM_FOR_NUMBERS {
         0
     } else {
-        found.iter().filter_map(|row| row.old.max(row.new)).max().map_or(0, count_digits)
+        found
+            .iter()
+            .filter_map(|row| row.old.max(row.new))
+            .max()
+            .map_or(0, |last| last.checked_ilog10().map_or(1, |log| log as usize + 1))
     };
     let mut lines: Vec<Line> = Vec::new();
     // The rows of the diff that fit within the bound, with a row left for the count.
@@ -153,10 +157,6 @@ fn pair_block<'r, 'd>(rows: &'r [DiffRow<'d>]) -> Vec<(&'r DiffRow<'d>, Option<V
         }
     }
     block
-}
-
-fn count_digits(number: usize) -> usize {
-    number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
 /// Draws a row as `  12    - old`: the numbers of both sides, the mark, the line. Its continuation is indented.

@@ -95,7 +95,7 @@ fn split_words(text: &str) -> Vec<String> {
     let (mut word, mut run) = (String::new(), Vec::new());
     let mut before_is_small = false;
     for c in text.chars().chain([' ']) {
-        let is_written_together = is_without_spaces(c);
+        let is_written_together = matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}');
         if is_written_together || !c.is_alphanumeric() || (before_is_small && c.is_uppercase()) {
             words.extend(stem_word(&std::mem::take(&mut word)));
         }
@@ -108,11 +108,6 @@ fn split_words(text: &str) -> Vec<String> {
         before_is_small = c.is_lowercase() || c.is_ascii_digit();
     }
     words
-}
-
-/// True for the scripts that write words together.
-fn is_without_spaces(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}')
 }
 
 fn push_pairs(run: &[char], words: &mut Vec<String>) {

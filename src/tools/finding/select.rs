@@ -1,6 +1,6 @@
 //! Selects names by a list of names and globs: `["*", "!run_command", "fetch_*"]`.
 
-use globset::{Glob, GlobMatcher};
+use globset::Glob;
 
 use crate::base::text;
 
@@ -23,7 +23,10 @@ pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> 
         // Each start selects by `*` alone, and an expression takes longer to compile than all names to compare.
         let is_all = name == "*";
         let is_glob = !is_all && name.contains(['*', '?', '[', '{']);
-        let glob = is_glob.then(|| compile_glob(name)).transpose()?;
+        let glob = is_glob
+            .then(|| Glob::new(name).map(|glob| glob.compile_matcher()))
+            .transpose()
+            .map_err(|error| error.to_string())?;
         let is_meant = |choice: &SelectableName<'_>| match &glob {
             // It includes only the defaults, but excludes everything.
             None if is_all => choice.default || !wanted,
@@ -44,10 +47,6 @@ pub fn select_names<'a>(patterns: &[String], choices: &[SelectableName<'a>]) -> 
         }
     }
     Ok(choices.iter().zip(taken).filter(|(_, taken)| *taken).map(|(choice, _)| choice.name).collect())
-}
-
-fn compile_glob(pattern: &str) -> Result<GlobMatcher, String> {
-    Glob::new(pattern).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

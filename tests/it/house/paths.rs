@@ -64,6 +64,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
         5,
         "programs of the person: their editor, pager and shell, and what prints a key",
     ),
+    ("src/safety/process/group.rs", 1, "the program of Windows that ends processes"),
     ("src/safety/process/subject.rs", 1, "a command: inside walls, or outside because a person allowed it"),
     ("src/safety/sandbox/credentials.rs", 1, "names of homes"),
     ("src/safety/sandbox/linux/caches.rs", 1, "layers above caches: only their insides are written by commands"),

@@ -126,7 +126,7 @@ impl Bench<'_> {
             }
         }
         Ok(Tested {
-            prompt: name_prompt(prompt),
+            prompt: prompt.version.map_or(prompt.name.clone(), |version| format!("{}@{version}", prompt.name)),
             fingerprint: prompt.fingerprint().to_owned(),
             model: model.filter(|_| asks),
             cases: outcomes.into_iter().flatten().collect(),
@@ -179,9 +179,4 @@ impl Bench<'_> {
         let asked = fingerprint_request(prompt.fingerprint(), case);
         Ok(Recorded { case: case.name.clone(), run, asked, model, reply, judged })
     }
-}
-
-/// Formats `NAME@vX.Y`, or only the name if there is no version.
-fn name_prompt(prompt: &Prompt) -> String {
-    prompt.version.map_or(prompt.name.clone(), |version| format!("{}@{version}", prompt.name))
 }

@@ -27,7 +27,10 @@ pub(super) fn narrow_helper(helper: &AgentConfig, caller: &Caller<'_>) -> AgentC
     own.narrowed.tools.push(caller.tools.to_vec());
     own.narrowed.skills.push(above.skills.clone());
     own.narrowed.skills.extend(above.narrowed.skills.iter().cloned());
-    own.limits.max_time = [own.limits.max_time, caller.time.map(round_down)].into_iter().flatten().min();
+    // Whole seconds read better.
+    let left =
+        caller.time.map(|left| if left.as_secs() == 0 { left } else { Duration::from_secs(left.as_secs()) });
+    own.limits.max_time = [own.limits.max_time, left].into_iter().flatten().min();
     own.limits.max_parallel = own.limits.max_parallel.min(above.limits.max_parallel);
     own.limits.max_depth = own.limits.max_depth.min(above.limits.max_depth.saturating_sub(1));
     own
@@ -67,11 +70,6 @@ fn combine_sandboxes(above: &SandboxSettings, own: &SandboxSettings) -> SandboxS
         },
         env: join_lists(&above.env, &own.env),
     }
-}
-
-/// What is left of a time limit, in whole seconds, as a person reads it in messages.
-fn round_down(left: Duration) -> Duration {
-    if left < Duration::from_secs(1) { left } else { Duration::from_secs(left.as_secs()) }
 }
 
 fn join_lists(above: &[String], own: &[String]) -> Vec<String> {

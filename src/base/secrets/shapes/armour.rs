@@ -89,16 +89,11 @@ pub(in crate::base::secrets) fn follow_key(text: &str, mut seen: bool) -> Goes {
         // A number may precede it.
         let word = line.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
         let is_line = word.bytes().all(is_base64) && (seen || word.is_empty() || word.len() >= LINE);
-        if !is_line && !is_header(word) {
+        if !is_line && !["Proc-Type:", "DEK-Info:"].iter().any(|header| word.starts_with(header)) {
             return Goes::Until(at);
         }
         seen |= word.len() >= LINE;
         at += line.len();
     }
     Goes::On(seen)
-}
-
-/// `Proc-Type: 4,ENCRYPTED`
-fn is_header(line: &str) -> bool {
-    ["Proc-Type:", "DEK-Info:"].iter().any(|header| line.starts_with(header))
 }

@@ -38,10 +38,6 @@ pub(super) fn clear_chat<'c>(chat: &'c mut Chat, _: &'c str) -> BoxFuture<'c, Co
     .boxed()
 }
 
-pub(super) fn exit_chat(_: &mut Chat, _: &str) -> CommandAnswer {
-    Ok(SlashOutcome::Leave)
-}
-
 /// `/last` shows the whole output of the last call; `/last 2` of the second to last, `/last #3` of call number 3.
 pub(in crate::faces::chat) fn show_last(chat: &mut Chat, which: &str) -> CommandAnswer {
     let items = chat.conversation.session.originals()?;

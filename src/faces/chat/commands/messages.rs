@@ -15,10 +15,6 @@ const INSTRUCTIONS: &str = "AGENTS.md";
 /// The prompt for `/init`.
 const PROMPT: &str = "init";
 
-pub(super) fn open_editor(_: &mut Chat, _: &str) -> CommandAnswer {
-    Ok(SlashOutcome::Compose)
-}
-
 /// Sends a text for the running turn when none runs: as a message. While one runs, the line takes it.
 pub(super) fn send_now(_: &mut Chat, text: &str) -> CommandAnswer {
     if text.trim().is_empty() {

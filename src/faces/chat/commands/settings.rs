@@ -87,10 +87,6 @@ pub(super) fn change_agent(chat: &mut Chat, name: &str) -> CommandAnswer {
     tell_text(format!("The agent is now {}, with the model {model}.", agent.name))
 }
 
-pub(super) fn show_tools(chat: &mut Chat, _: &str) -> CommandAnswer {
-    tell_text(tables::list_tools(chat.services.agent.tools.all()))
-}
-
 pub(super) fn show_servers(chat: &mut Chat, _: &str) -> CommandAnswer {
     let Some(servers) = chat.services.agent.tools.servers() else {
         return tell_text("No server of tools is configured; `agent mcp add` in a shell adds one.");

@@ -1,8 +1,9 @@
 //! The table of built-in commands.
 
-use super::{CommandAnswer, CommandGroup, Completes, SlashCommand, later, now, tell_text};
+use super::{CommandAnswer, CommandGroup, Completes, SlashCommand, SlashOutcome, later, now, tell_text};
 use super::{context, conversation, help, messages, sessions, settings, undo};
 use crate::faces::chat::chat_session::Chat;
+use crate::faces::chat::tables;
 use crate::screen::terminal;
 
 /// The commands, in the order of `/help`.
@@ -15,7 +16,7 @@ pub const GROUPS: &[CommandGroup] = &[
 ];
 
 const MESSAGES: &[SlashCommand] = &[
-    now("editor", "write the message in your editor", messages::open_editor),
+    now("editor", "write the message in your editor", |_, _| Ok(SlashOutcome::Compose)),
     now("now", "give a text to the turn that runs, as Alt-Up does", messages::send_now)
         .takes("TEXT", Completes::Nothing),
     now("image", "attach a picture to the next message", messages::attach_image).takes("PATH", Completes::Paths),
@@ -38,7 +39,9 @@ const AGENT: &[SlashCommand] = &[
         .takes("[go | drop]", Completes::Words(&["go", "drop"])),
     now("prompt", "list the prompts, or use another as the system prompt", settings::change_prompt)
         .takes("[NAME[@VERSION]]", Completes::Prompts),
-    now("tools", "list the tools that the model may call", settings::show_tools),
+    now("tools", "list the tools that the model may call", |chat, _| {
+        tell_text(tables::list_tools(chat.services.agent.tools.all()))
+    }),
     now("mcp", "list the servers of tools, and how each is", settings::show_servers),
     now("approve", "show what runs without a question, or change it", settings::change_approval)
         .takes("[MODE]", Completes::Approvals),
@@ -109,7 +112,7 @@ const CONVERSATION: &[SlashCommand] = &[
 const CHAT: &[SlashCommand] = &[
     now("help", "list the commands, or explain one", help_of).takes("[COMMAND]", Completes::Commands),
     now("raw", "show answers as the model writes them, or laid out again", messages::toggle_raw),
-    now("exit", "leave (Ctrl-D does too)", conversation::exit_chat).or("quit"),
+    now("exit", "leave (Ctrl-D does too)", |_, _| Ok(SlashOutcome::Leave)).or("quit"),
 ];
 
 /// All commands.

@@ -92,7 +92,7 @@ mod linux {
             if !reads_with_us(parent) {
                 return false;
             }
-            asleep += u32::from(state_of(parent) == Some('S'));
+            asleep += u32::from(stat_of(parent, 0).is_some_and(|state| state.starts_with('S')));
             if asleep == 2 {
                 return true;
             }
@@ -208,10 +208,6 @@ mod linux {
             process = parent;
         }
         chain
-    }
-
-    fn state_of(process: u32) -> Option<char> {
-        stat_of(process, 0)?.chars().next()
     }
 
     fn parent_of(process: u32) -> Option<u32> {

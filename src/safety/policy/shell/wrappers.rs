@@ -26,7 +26,8 @@ pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedComman
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let wrapper = || Wrapper::find(name);
-    let is_open_ended = has_row("opaque", name) || is_loader(name);
+    let is_open_ended =
+        has_row("opaque", name) || name == "ld.so" || name.starts_with("ld-") && name.contains(".so");
     let is_shell = has_row("shell", name);
     let mut inside = if depth >= DEEPEST {
         let runs =
@@ -48,11 +49,6 @@ pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedComman
     // A program elsewhere with the same name could be anything.
     inside.is_transparent &= path == name;
     Some(inside)
-}
-
-/// The loader of the system, which runs the program that it is given.
-fn is_loader(name: &str) -> bool {
-    name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
 }
 
 fn refuse_reading(why: &'static str) -> WrappedCommand {

@@ -35,7 +35,7 @@ impl GroupWatch {
         let group = Pid::from_raw(group);
         if let Some(mut usual) = all_tasks() {
             let watch = move || {
-                raise_priority();
+                let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
                 while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                     let Some(now) = all_tasks().filter(|now| *now > usual + MOST_PROCESSES) else { continue };
                     // Counting many processes takes long, and they would multiply meanwhile: stop them first.
@@ -59,11 +59,6 @@ impl GroupWatch {
     pub fn is_flooded(&self) -> bool {
         self.flooded.load(Ordering::Relaxed)
     }
-}
-
-/// Raises the thread's priority if that is allowed (for the superuser, whom the kernel's limit does not stop).
-fn raise_priority() {
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
 
 /// `0.20 0.18 0.12 1/80 11206`: one task is running, of 80.

@@ -69,7 +69,7 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     let kept: Vec<(&Path, OwnedFd)> = home
         .chain(written())
         .chain(kept)
-        .filter(|path| list_covers().any(|cover| path.starts_with(cover)))
+        .filter(|path| [TEMP, SHARED].into_iter().chain(SERVICES).any(|cover| path.starts_with(cover)))
         .map(|path| Ok((path, clone_all(path)?)))
         .collect::<io::Result<_>>()?;
     let temp = Path::new(TEMP);
@@ -159,11 +159,6 @@ pub(super) fn has_copy(at: usize) -> bool {
 /// The link to a copy, which commands cannot change.
 fn find_copy_link(at: usize) -> PathBuf {
     Path::new(DEV).join(COPIES).join(at.to_string())
-}
-
-/// The trees that are covered.
-fn list_covers() -> impl Iterator<Item = &'static Path> {
-    [TEMP, SHARED].into_iter().chain(SERVICES).map(Path::new)
 }
 
 /// True for a directory, false for a link to one.
