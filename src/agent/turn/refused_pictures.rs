@@ -1,6 +1,6 @@
 //! Pictures that a provider refuses, or is known to refuse: exactly those become notes, and the others stay.
 
-use crate::model::{ModelError, PictureRefusal};
+use crate::model::{ModelError, PictureLimits, PictureRefusal};
 
 use super::Turn;
 use super::refused::RefusalTries;
@@ -16,14 +16,13 @@ impl Turn<'_> {
     /// Leaves the oldest pictures out of a request that its provider is known to refuse: it has more of them than that takes,
     /// or theirs are over three quarters of its most bytes. False if all may stay.
     pub(super) fn withhold_surplus_pictures(&mut self) -> bool {
-        let limits = self.agent.model.info().pictures;
-        let (most, request_bytes) = (limits.most.unwrap_or(u64::MAX), limits.request_bytes.unwrap_or(u64::MAX));
+        let PictureLimits { most, request_bytes } = self.agent.model.info().pictures;
         let (mut surplus, mut count, mut bytes) = (Vec::new(), 0, 0);
         let pictures: Vec<_> = list_pictures(self.conversation.session.items()).collect();
         for (part, image) in pictures.into_iter().rev() {
             count += 1;
             bytes += image.data.len() as u64;
-            if count > most || bytes > request_bytes / 4 * 3 {
+            if most.is_some_and(|most| count > most) || request_bytes.is_some_and(|most| bytes > most / 4 * 3) {
                 surplus.push(part);
             }
         }
@@ -31,7 +30,7 @@ impl Turn<'_> {
             return false;
         }
         let told = |limit: Option<u64>, what: &str| limit.map(|most| format!("{most} {what}"));
-        let told = [told(limits.most, "pictures"), told(limits.request_bytes, "bytes")].into_iter().flatten();
+        let told = [told(most, "pictures"), told(request_bytes, "bytes")].into_iter().flatten();
         let why = format!("at most {} in a request", told.collect::<Vec<_>>().join(" and "));
         self.leave_out(&surplus, why, false, RefusalTries::default())
     }

@@ -15,7 +15,7 @@ use crate::conversation::message::{
     Call, CallAnswer, CallStatus, ReplyPart, Step, Summary, ToolCall, Usage, UserText,
 };
 use crate::conversation::session::{About, Session};
-use crate::model::{ModelInfo, WindowSource};
+use crate::model::{ModelInfo, PictureLimits, WindowSource};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -44,7 +44,7 @@ pub fn model(context_window: u64) -> ModelInfo {
         ends: None,
         calls_tools: true,
         sees: false,
-        pictures: Default::default(),
+        pictures: PictureLimits::default(),
         reads_documents: false,
         profile: GuidanceProfile::Concise,
         retry: RetryConfig::default(),
