@@ -163,11 +163,12 @@ fn a_search_of_gemini_goes_back_beside_our_call() {
     };
     let server = Server::start([
         events(&[chunk(&[queried.clone(), found.clone(), call.clone()])]),
-        events(&[chunk(&[json!({"text": "done"})])]),
+        events(&[chunk(&[json!({"text": "do"})]), chunk(&[json!({"text": "ne"})])]),
     ]);
     let run = run(&server, "dialect: gemini\nwire: gemini\n").run().success().stdout_has("done");
     assert!(run.stderr.contains("the model searched the web for: rust 1.95"), "{}", run.shown());
-    assert!(run.stderr.contains("the web search found https://blog.example/rust"), "{}", run.shown());
+    let told = run.stderr.matches("the web search found https://blog.example/rust").count();
+    assert_eq!(told, 2, "once in each reply: {}", run.shown());
     let requests = server.requests();
     let body = &requests[0].body;
     assert_eq!(body["tools"][1], json!({"googleSearch": {}}));

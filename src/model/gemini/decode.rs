@@ -1,6 +1,8 @@
 //! Reads the chunks of Google's own interface into a reply. The stream ends with the connection: the reason that the
 //! model stopped completes the reply.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -17,6 +19,8 @@ use crate::conversation::message::{FinishReason, Usage};
 pub struct GeminiDecoder {
     /// The last part, to which more of its kind is added unless it has its signature.
     last: Option<LastPart>,
+    /// The pages that searches found, as far as they were told.
+    pages: BTreeSet<String>,
 }
 
 struct LastPart {
@@ -109,7 +113,7 @@ impl GeminiDecoder {
                 self.add(raw, reply)?;
             }
             if let Some(found) = &candidate.grounding_metadata {
-                report_pages(found, reply);
+                self.report_pages(found, reply);
             }
             let reason = candidate.finish_reason.as_str();
             if !reason.is_empty() {
@@ -162,6 +166,17 @@ impl GeminiDecoder {
         Ok(())
     }
 
+    /// Tells of the pages that a search found. Later chunks repeat those of earlier ones.
+    fn report_pages(&mut self, found: &Value, reply: &mut Assembly) {
+        let pages = found["groundingChunks"].as_array().into_iter().flatten();
+        let mut pages: Vec<String> =
+            pages.filter_map(|page| Some(page["web"]["uri"].as_str()?.to_owned())).collect();
+        pages.retain(|page| self.pages.insert(page.clone()));
+        if !pages.is_empty() {
+            reply.searched("", &pages);
+        }
+    }
+
     fn add_text(&mut self, text: &str, is_thought: bool, signature: &str, reply: &mut Assembly) {
         if text.is_empty() {
             if let Some(last) = self.last.as_mut().filter(|last| !last.is_signed && !signature.is_empty()) {
@@ -183,15 +198,6 @@ impl GeminiDecoder {
             reply.keep(key, json!({"thoughtSignature": signature}), false);
         }
         self.last = Some(LastPart { key, kind, is_signed: !signature.is_empty() });
-    }
-}
-
-/// Tells of the pages that a search found.
-fn report_pages(found: &Value, reply: &mut Assembly) {
-    let pages = found["groundingChunks"].as_array().into_iter().flatten();
-    let pages: Vec<String> = pages.filter_map(|page| Some(page["web"]["uri"].as_str()?.to_owned())).collect();
-    if !pages.is_empty() {
-        reply.searched("", &pages);
     }
 }
 
