@@ -69,6 +69,31 @@ fn a_model_gives_a_chat_its_title_after_the_first_turn() {
 }
 
 #[test]
+fn a_title_is_awaited_by_the_next_message_and_not_by_who_leaves() {
+    let place = Place::new();
+    for (next, asked) in [("thanks", 3), ("/exit", 2)] {
+        let gate = crate::reply::Gate::new();
+        let replies = [Reply::text("Done."), Reply::text("Mended").gate(&gate, 0), Reply::text("Fine.")];
+        let server = Server::start(replies);
+        let run = Run::at(&place).server(&server).config("agent.yaml", "ui: { title_model: default }\n");
+        let mut terminal = start(&run);
+        terminal.line("mend it");
+        gate.reached();
+        terminal.keys(next);
+        terminal.wait_for(next);
+        terminal.keys("\r");
+        if asked == 3 {
+            gate.open();
+            terminal.wait_for("Fine.");
+            terminal.line("/exit");
+        }
+        assert_eq!(terminal.exit_code(), 0);
+        assert_eq!(server.requests().len(), asked);
+        assert!(!terminal.screen().contains("title"), "{}", terminal.screen());
+    }
+}
+
+#[test]
 fn without_a_title_the_first_message_stands() {
     let server = Server::start([Reply::text("Done."), Reply::error(400, "no such model")]);
     let place = Place::new();

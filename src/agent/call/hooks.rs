@@ -23,15 +23,12 @@ impl PreparedCall<'_> {
     }
 }
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Has the hooks say what they have to, before anything else decides about a call. Returns the reason for a refusal.
-    pub(super) async fn heed_hooks<'c>(
+    pub(super) async fn heed_hooks(
         &mut self,
         prepared: &mut PreparedCall<'c>,
-    ) -> Result<Option<(CallEnd, String)>, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<Option<(CallEnd, String)>, TurnStop> {
         let session = json!({ "session_id": self.conversation.session.id() });
         let call = (prepared.call.name.as_str(), &prepared.arguments);
         let said = run_hooks(self.agent, HookEvent::BeforeTool, call, session).await;

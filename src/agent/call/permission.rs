@@ -38,15 +38,12 @@ pub(super) struct RunAsked {
     pub may_edit: bool,
 }
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Decides whether a call may run, and takes in what a person edited. Returns the reason for a refusal.
-    pub(super) async fn find_refusal<'c>(
+    pub(super) async fn find_refusal(
         &mut self,
         prepared: &mut PreparedCall<'c>,
-    ) -> Result<Option<(CallEnd, String)>, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<Option<(CallEnd, String)>, TurnStop> {
         if prepared.hooked.is_some()
             && let Some(refusal) = Box::pin(self.heed_hooks(prepared)).await?
         {
@@ -248,14 +245,11 @@ impl<'t> Turn<'t> {
 
     /// Puts a person's command line in place of the model's. A rule can still deny it; nothing else asks again, and the
     /// sandbox is that of the question or stricter.
-    pub(super) fn take_edit<'c>(
+    pub(super) fn take_edit(
         &mut self,
         prepared: &mut PreparedCall<'c>,
         line: String,
-    ) -> Result<PermissionDecision, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<PermissionDecision, TurnStop> {
         prepared.edit(self.agent, line, self.trust());
         if let Ok(CallPlan { verdict: Verdict::Deny { why, grounds }, .. }) = &prepared.plan {
             return self.deny_by_policy(&prepared.call, why, *grounds);

@@ -199,7 +199,7 @@ impl<'c, Tag: Send + 'c, Reply: Send + 'c> CallScheduler<'c, Tag, Reply> {
     }
 }
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Runs all calls of a reply and records their answers.
     ///
     /// A call is judged only after everything before it that could change something has run: by then a path may
@@ -237,10 +237,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Answers all calls that have begun.
-    async fn answer_begun<'c>(&mut self, scheduler: &mut CallScheduler<'c, ()>) -> Result<(), TurnStop>
-    where
-        't: 'c,
-    {
+    async fn answer_begun(&mut self, scheduler: &mut CallScheduler<'c, ()>) -> Result<(), TurnStop> {
         while let Some(((), WorkOutcome::Call(outcome))) = self.take_outcome(scheduler).await? {
             self.answer_call(*outcome, scheduler.limits())?;
         }
@@ -248,15 +245,12 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins a call beside those that run, after asking for permission where needed.
-    pub(in crate::agent) async fn begin_call<'c, Tag: Send + 'c, Reply: Send + 'c>(
+    pub(in crate::agent) async fn begin_call<Tag: Send + 'c, Reply: Send + 'c>(
         &mut self,
         scheduler: &mut CallScheduler<'c, Tag, Reply>,
         tag: Tag,
         mut prepared: PreparedCall<'c>,
-    ) -> Result<(), TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<(), TurnStop> {
         if prepared.lane() != CallLane::Alone {
             scheduler.begin(tag, prepared);
             return Ok(());
@@ -273,13 +267,10 @@ impl<'t> Turn<'t> {
     }
 
     /// The outcome of what ends next; `None` if nothing is left.
-    pub(in crate::agent) async fn take_outcome<'c, Tag: Send + 'c, Reply: Send + 'c>(
+    pub(in crate::agent) async fn take_outcome<Tag: Send + 'c, Reply: Send + 'c>(
         &mut self,
         scheduler: &mut CallScheduler<'c, Tag, Reply>,
-    ) -> Result<Option<(Tag, WorkOutcome<'c, Reply>)>, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<Option<(Tag, WorkOutcome<'c, Reply>)>, TurnStop> {
         let Some(EndedWork { tag, outcome, .. }) = scheduler.take_next().await else { return Ok(None) };
         let WorkOutcome::Call(outcome) = outcome else { return Ok(Some((tag, outcome))) };
         let services = Arc::clone(&scheduler.services);
@@ -288,14 +279,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Runs the call after asking for permission where needed.
-    pub(super) async fn run_alone<'c>(
+    pub(super) async fn run_alone(
         &mut self,
         mut prepared: PreparedCall<'c>,
         services: &CallServices<'c>,
-    ) -> Result<CallOutcome<'c>, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<CallOutcome<'c>, TurnStop> {
         if let Some((end, why)) = self.find_refusal(&mut prepared).await? {
             return Ok(prepared.refuse(end, &why, services));
         }
@@ -307,7 +295,7 @@ impl<'t> Turn<'t> {
     /// Runs a call again with fewer restrictions, if the sandbox may have stopped it and a person agrees; otherwise the
     /// first result stays. Output that mentions a denial is a reason to leave the sandbox only if the command itself
     /// names something outside.
-    async fn offer_wider<'c>(
+    async fn offer_wider(
         &mut self,
         mut outcome: CallOutcome<'c>,
         services: &CallServices<'c>,

@@ -25,11 +25,6 @@ use super::given::GivenOutcome;
 use super::measure;
 use super::shape::ResultShaper;
 
-/// True if the arguments of a call say which part of a result it wants.
-fn asks_for_part(arguments: &Value) -> bool {
-    ["offset", "limit", "max_tokens"].iter().any(|name| arguments.get(name).is_some_and(|value| !value.is_null()))
-}
-
 impl Turn<'_> {
     /// Gives a call its one answer, after checking for a loop. Only for a plan is the outcome complete.
     pub(in crate::agent) fn answer_call(
@@ -46,7 +41,10 @@ impl Turn<'_> {
         let answer = shaper.shape(&mut outcome, |outcome| {
             if limits.of_plan {
                 let output = &outcome.output;
-                if given.end == CallEnd::Done && output.truncated && !asks_for_part(&outcome.prepared.arguments) {
+                let says =
+                    |part: &&str| outcome.prepared.arguments.get(part).is_some_and(|value| !value.is_null());
+                let asks_for_part = ["offset", "limit", "max_tokens"].iter().any(says);
+                if given.end == CallEnd::Done && output.truncated && !asks_for_part {
                     given.end = CallEnd::Cut;
                 }
                 let told = if given.end.has_result() { &output.summary } else { &output.observation };

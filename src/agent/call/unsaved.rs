@@ -31,7 +31,9 @@ impl PreparedCall<'_> {
             let Some(saved) = read_text(&path) else { continue };
             let Some(text) = editor.read(&path).await else { continue };
             if text.len() as u64 <= LONGEST && !is_same(&saved, &text) {
-                Arc::make_mut(&mut plan.reach).set_unsaved(path, end_lines_as(&saved, text));
+                let ends_as_windows = saved.contains("\r\n") && !text.contains('\r');
+                let text = if ends_as_windows { text.replace('\n', "\r\n") } else { text };
+                Arc::make_mut(&mut plan.reach).set_unsaved(path, text);
             }
         }
     }
@@ -80,9 +82,4 @@ fn read_text(path: &Path) -> Option<String> {
 fn is_same(saved: &str, text: &str) -> bool {
     let bare = |text: &str| text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     saved == text || bare(saved) == bare(text)
-}
-
-/// `text` with the line ends of `saved`.
-fn end_lines_as(saved: &str, text: String) -> String {
-    if saved.contains("\r\n") && !text.contains('\r') { text.replace('\n', "\r\n") } else { text }
 }

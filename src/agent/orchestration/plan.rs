@@ -23,7 +23,7 @@ use super::shown::RoleResultSize;
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
                       request now, from these results alone. Call no tools.";
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Carries out a request by a plan.
     pub(in crate::agent) async fn by_plan(
         &mut self,
@@ -107,16 +107,13 @@ impl<'t> Turn<'t> {
     }
 
     /// Prepares the question to the planner: the analysis and the steps of a plan.
-    pub(super) fn prepare_planner<'c>(
+    pub(super) fn prepare_planner(
         &mut self,
         orchestration: &'c Orchestration,
         machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
-    ) -> RoleQuestion<'c, (String, Vec<PlanStep>)>
-    where
-        't: 'c,
-    {
+    ) -> RoleQuestion<'c, (String, Vec<PlanStep>)> {
         let mut variables = orchestration.candidates(self.agent, request);
         variables["known"] = self.list_facts(machine, modification.as_deref()).into();
         variables["max_steps"] = MOST_STEPS.into();

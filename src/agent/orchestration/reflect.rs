@@ -22,7 +22,7 @@ use super::reply::ReflectorReply;
 use super::role::{RoleQuestion, StepFailure};
 use super::verdict;
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Asks for a judgement of the results, and records the decision.
     pub(super) async fn reflect(
         &mut self,
@@ -43,15 +43,12 @@ impl<'t> Turn<'t> {
     }
 
     /// Prepares the question to the reflector. The decision follows from its scores and the facts.
-    pub(super) fn prepare_reflector<'c>(
+    pub(super) fn prepare_reflector(
         &mut self,
         orchestration: &'c Orchestration,
         mut told: Value,
         facts: PlanFacts,
-    ) -> RoleQuestion<'c, (ReflectorReply, ScoreDecision)>
-    where
-        't: 'c,
-    {
+    ) -> RoleQuestion<'c, (ReflectorReply, ScoreDecision)> {
         told["retry_count"] = facts.retries.into();
         let role = &orchestration.roles()?.reflector;
         let asking = self.prepare_role(role, told)?;

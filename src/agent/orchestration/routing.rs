@@ -23,7 +23,7 @@ use super::route::{self, Route};
 const ANSWER: &str =
     "The call above was made for the request. Answer the request now, from its result. Call no tools.";
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Carries out a request by the router's choice.
     pub(in crate::agent) async fn by_route(
         &mut self,
@@ -79,14 +79,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Prepares the question to the router. Whoever asks it reports its choice.
-    pub(super) fn prepare_router<'c>(
+    pub(super) fn prepare_router(
         &mut self,
         orchestration: &'c Orchestration,
         request: &str,
-    ) -> RoleQuestion<'c, (RouteReply, Route)>
-    where
-        't: 'c,
-    {
+    ) -> RoleQuestion<'c, (RouteReply, Route)> {
         let mut variables = orchestration.candidates(self.agent, request);
         variables["flows"] = orchestration.flows.list_flows();
         let role = &orchestration.roles()?.router;

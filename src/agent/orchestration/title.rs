@@ -15,7 +15,7 @@ use crate::model::ChatModel;
 use crate::prompt::Released;
 use crate::template::{self, layer_values};
 
-/// The person waits for it: a title that takes longer is not worth it.
+/// The person's next message waits for it: a title that takes longer is not worth it.
 const MOST_TIME: Duration = Duration::from_secs(10);
 /// The task and the answer are cut to this, in bytes: a title needs no more of them.
 const MOST_BYTES: usize = 4000;

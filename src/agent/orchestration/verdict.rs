@@ -17,7 +17,8 @@ const BAD: u8 = 2;
 /// Decides from the scores and the facts.
 pub fn decide_step(reply: &ReflectorReply, facts: &PlanFacts) -> ScoreDecision {
     let correctness = judge_correctness(reply.evaluation.correctness.score, facts);
-    if is_accepted(&reply.evaluation, correctness) {
+    let lowest = reply.evaluation.completeness.score.min(reply.evaluation.format.score).min(correctness);
+    if lowest >= GOOD || lowest > BAD && correctness >= GOOD {
         return ScoreDecision::Accept;
     }
     let modification = match reply.retry_details.modification.as_str() {
@@ -44,11 +45,6 @@ fn judge_correctness(score: u8, facts: &PlanFacts) -> u8 {
         PlanFacts { proven: true, .. } => 5,
         _ => score,
     }
-}
-
-fn is_accepted(evaluation: &Evaluation, correctness: u8) -> bool {
-    let lowest = evaluation.completeness.score.min(evaluation.format.score).min(correctness);
-    lowest >= GOOD || lowest > BAD && correctness >= GOOD
 }
 
 /// The step that the reply names, if the plan has it; else the one that failed, if only one did.

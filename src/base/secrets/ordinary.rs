@@ -21,11 +21,11 @@ pub fn is_ordinary(value: &str) -> bool {
     let is_phrase = value.len() >= SHORTEST_PHRASE
         && value.contains(joins)
         && value.chars().all(|c| c.is_alphanumeric() || joins(c));
-    !is_phrase && value.split(is_between_words).filter(|word| !word.is_empty()).all(is_word)
-}
-
-fn is_between_words(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | ';' | '@' | '~' | '\\')
+    !is_phrase
+        && value
+            .split(|c: char| c.is_whitespace() || "-_./:,;@~\\".contains(c))
+            .filter(|word| !word.is_empty())
+            .all(is_word)
 }
 
 /// True for an absolute path, or one below the home directory, judging by its beginning.

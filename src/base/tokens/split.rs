@@ -47,7 +47,8 @@ pub fn split_pieces(mut text: &str) -> impl Iterator<Item = &str> {
 
 /// The end of the first piece of a text that begins with a character of `first`.
 fn find_end(text: &str, first: CharClass) -> usize {
-    let prefix = measure_prefix(text, first);
+    let is_other = first & (LINE | LETTER | NUMBER) == 0;
+    let prefix = if is_other { text.chars().next().map_or(0, char::len_utf8) } else { 0 };
     let word = small_word(text, prefix)
         // A mark without a following word is a word itself.
         .or_else(|| if first == MARK { small_word(text, 0) } else { None })
@@ -67,11 +68,6 @@ fn find_end(text: &str, first: CharClass) -> usize {
                 .unwrap_or_else(|| all_but_last(&text[..space]))
         }),
     }
-}
-
-/// `[^\r\n\p{L}\p{N}]?`
-fn measure_prefix(text: &str, first: CharClass) -> usize {
-    if first & (LINE | LETTER | NUMBER) == 0 { text.chars().next().map_or(0, char::len_utf8) } else { 0 }
 }
 
 /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` from `start` on. If no lower-case letter follows the

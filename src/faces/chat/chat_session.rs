@@ -77,6 +77,8 @@ pub struct Chat {
     pub(super) sets: Vec<String>,
     pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
+    /// True if a turn is over, and nobody has asked for a title since.
+    may_need_title: bool,
     /// Which conversation goes on, if the person did not name it.
     pub note: Option<String>,
     pub(super) rendering: Rendering,
@@ -137,6 +139,7 @@ impl Chat {
             sets: Vec::new(),
             at_hand,
             is_ephemeral,
+            may_need_title: false,
             note: place_note.or(note),
             rendering,
             heard,
@@ -243,12 +246,18 @@ impl Chat {
         };
         let agent = &self.services.agent;
         let ended = run_input(agent, &mut self.conversation, &mut self.run, input, &self.cancel).await;
-        if ended.as_ref().is_ok_and(|end| end.ending.code == exit::DONE) {
+        self.may_need_title = ended.as_ref().is_ok_and(|end| end.ending.code == exit::DONE);
+        self.take_back();
+        ended
+    }
+
+    /// Gives the conversation a title after its first turn.
+    pub(super) async fn give_title(&mut self) {
+        if std::mem::take(&mut self.may_need_title) {
+            let agent = &self.services.agent;
             let warning = title_conversation(agent, &mut self.conversation, &mut self.run, &self.cancel).await;
             self.run.emitter.warn(warning);
         }
-        self.take_back();
-        ended
     }
 
     /// Begins the run of a turn or of a compression.

@@ -25,10 +25,11 @@ mod complete;
 mod interrupts;
 mod by_line;
 mod lines;
+mod beside;
 
-use std::convert::Infallible;
 use std::io::Write;
 use std::ops::ControlFlow::{self, Break, Continue};
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -41,12 +42,12 @@ pub use interrupts::{Interrupter, Interrupts, create_interrupts};
 pub use lines::{EditorSetup, MessageLines};
 pub use own::write_message;
 
-use crate::agent::exit::{self, Ending, Signal};
-use crate::agent::{Cancel, RunEnd};
+use crate::agent::exit::{self, Signal};
 use crate::base::text;
 use crate::screen::Outlets;
 use crate::screen::line::{LineWishes, TypedText, strip_fences};
 use crate::screen::terminal;
+use beside::{Beside, take_turn};
 use commands::{CommandFunction, ParsedInput, SlashCommand, SlashOutcome};
 use lines::LineInput;
 
@@ -148,17 +149,36 @@ async fn hear_line(
     outlets: &mut Outlets,
 ) -> ControlFlow<Option<u8>, Option<ParsedInput>> {
     let interactive = lines.interactive();
-    let line = tokio::select! {
-        biased;
-        line = lines.read() => line,
-        // A signal from outside: a typed Ctrl-C is a key.
-        () = interrupts.next() => {
-            if interactive {
-                lines.interrupted();
-                return Continue(None);
+    let line = {
+        // A title is asked for while the person reads and types.
+        let mut titling = pin!(chat.give_title());
+        let mut is_titled = false;
+        let line = loop {
+            tokio::select! {
+                biased;
+                line = lines.read() => break line,
+                // A signal from outside: a typed Ctrl-C is a key.
+                () = interrupts.next() => {
+                    if interactive {
+                        lines.interrupted();
+                        return Continue(None);
+                    }
+                    return Break(Some(Signal::Interrupt.code()));
+                }
+                () = &mut titling, if !is_titled => is_titled = true,
             }
-            return Break(Some(Signal::Interrupt.code()));
+        };
+        let is_message =
+            matches!(&line, LineInput::Text(text) | LineInput::Pasted(text) if !text.starts_with('/'));
+        if is_message && !is_titled {
+            tokio::select! {
+                biased;
+                () = interrupts.next() => {}
+                () = titling => {}
+            }
         }
+        outlets.display.settle();
+        line
     };
     let (text, is_pasted) = match line {
         LineInput::Text(text) => (text, false),
@@ -287,84 +307,6 @@ async fn answer_command(
                 answer = run(chat, argument) => answer.into(),
             }
         }
-    }
-}
-
-/// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
-async fn take_turn(
-    chat: &mut Chat,
-    message: Option<String>,
-    interrupts: &mut Interrupts,
-    beside: &mut Beside<'_>,
-) -> Option<Result<RunEnd, Ending>> {
-    interrupts.forget();
-    let (at_hand, heard, cancel) = (chat.at_hand.clone(), chat.heard.clone(), chat.cancel());
-    let open = tokio::sync::Mutex::new(());
-    let taking = async {
-        let ended = tokio::select! {
-            biased;
-            never = cancel_at_interrupt(interrupts, &cancel) => match never {},
-            ended = chat.turn(message) => ended,
-        };
-        // A pager that is open is read to its end.
-        drop(open.lock().await);
-        ended
-    };
-    let ended = tokio::select! {
-        biased;
-        ended = taking => ended,
-        never = beside.serve(&open, &at_hand, &heard) => match never {},
-    };
-    (!(cancel.is_triggered() && interrupts.forget())).then_some(ended)
-}
-
-/// Stops the running turn at the first Ctrl-C.
-async fn cancel_at_interrupt(interrupts: &mut Interrupts, cancel: &Cancel) -> Infallible {
-    interrupts.next().await;
-    cancel.trigger();
-    std::future::pending().await
-}
-
-/// The actions of the user during a turn.
-struct Beside<'l> {
-    lines: &'l MessageLines,
-    outlets: Outlets,
-    /// Requests for the full output of the last call.
-    looks: mpsc::UnboundedReceiver<()>,
-}
-
-impl Beside<'_> {
-    /// Shows the full output of the last call whenever it is asked for, and holds `open` meanwhile.
-    async fn serve(
-        &mut self,
-        open: &tokio::sync::Mutex<()>,
-        at_hand: &AtHand,
-        heard: &look::CallFollower,
-    ) -> Infallible {
-        self.forget();
-        loop {
-            if self.looks.recv().await.is_none() {
-                return std::future::pending().await;
-            }
-            let _open = open.lock().await;
-            let Some(content) = heard.look() else {
-                tell_person(
-                    &mut self.outlets,
-                    "Nothing was run since this chat began; /last shows what ran before.",
-                );
-                continue;
-            };
-            let lent = self.lines.lend(&self.outlets).await;
-            let unseen = foreground::run_pager(at_hand, text::make_visible(&content).into_owned()).await;
-            drop(lent);
-            tell_person(&mut self.outlets, &unseen.unwrap_or_default());
-            self.forget();
-        }
-    }
-
-    /// Drops what was asked for while nothing could be shown.
-    fn forget(&mut self) {
-        while self.looks.try_recv().is_ok() {}
     }
 }
 

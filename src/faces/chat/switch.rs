@@ -31,11 +31,6 @@ impl Chat {
         self.load_again(config.sets(), flags, options).map(drop)
     }
 
-    /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
-    pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
-        self.assemble_again(RunOptions { prompt: Some(reference.to_owned()), ..self.options.clone() })
-    }
-
     /// Changes the mode for later requests, or which calls run without a question. The conversation goes on.
     pub(super) fn switch_flag(&mut self, flag: SettingFlag, value: &str) -> anyhow::Result<()> {
         let config = Arc::clone(&self.config);
@@ -89,7 +84,7 @@ impl Chat {
         }
     }
 
-    fn assemble_again(&mut self, options: RunOptions) -> Result<(), SetupError> {
+    pub(super) fn assemble_again(&mut self, options: RunOptions) -> Result<(), SetupError> {
         let services = self.assembled(&self.config, &options)?;
         self.options = options;
         self.replace(services);

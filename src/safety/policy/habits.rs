@@ -127,12 +127,10 @@ fn writes_files(argv: &[Arg]) -> bool {
     let name = name.rsplit('/').next().unwrap_or_default();
     let Some(writing) = find_rows("writes", name).next() else { return false };
     let says_so = |word: &str| fits_word(writing, word.split_once('=').map_or(word, |(flag, _)| flag));
-    (name != "git" || names_refs(argv)) && argv.iter().skip(1).filter_map(Arg::text).any(says_so)
-}
-
-/// True if it is a command of git whose flags can move and delete names, or has a flag that writes a file.
-fn names_refs(argv: &[Arg]) -> bool {
-    argv.iter().filter_map(Arg::text).any(|word| matches!(word, "branch" | "tag") || word.starts_with("--output"))
+    // The flags of these commands of git move and delete names, and `--output` writes a file.
+    let names_refs = |word: &str| matches!(word, "branch" | "tag") || word.starts_with("--output");
+    (name != "git" || argv.iter().filter_map(Arg::text).any(names_refs))
+        && argv.iter().skip(1).filter_map(Arg::text).any(says_so)
 }
 
 fn without_leading_flags<'a>(name: &str, mut words: &'a [Arg]) -> &'a [Arg] {

@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 400;
 /// still to come, and each capability names its share of it: 80,000 was meant for all, and servers of tools, editors, undoing,
 /// many tasks, hooks, reviews, trials, recordings, imports, plugins, serving other agents and workers go beyond it until as much is
 /// taken out elsewhere.
-const MOST_CODE_LINES: usize = 97_501;
+const MOST_CODE_LINES: usize = 97_468;
 
 const ALL: &[&str] = &["src", "build", "tests", "benches"];
 

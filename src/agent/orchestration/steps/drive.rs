@@ -8,7 +8,7 @@ use crate::agent::turn::{Turn, TurnStop};
 
 use super::{ListContent, PlanList, StepList, StepRun, StepScheduler, StepTag};
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Runs the steps of a plan until none can run any more.
     ///
     /// # Errors
@@ -29,14 +29,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Runs lists of steps until nothing in them can run any more. About so many `calls` share the room for results.
-    pub(in crate::agent::orchestration) async fn run_steps<'c>(
+    pub(in crate::agent::orchestration) async fn run_steps(
         &mut self,
         run: &mut StepRun<'c>,
         calls: usize,
-    ) -> Result<(), TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<(), TurnStop> {
         let services = self.plan_services(calls);
         let mut scheduler: StepScheduler<'c> = CallScheduler::new(services, OutcomeOrder::AsEnded);
         loop {
@@ -54,14 +51,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins whatever can begin, and ends the lists whose steps have ended. Returns true if anything happened.
-    async fn advance<'c>(
+    async fn advance(
         &mut self,
         run: &mut StepRun<'c>,
         scheduler: &mut StepScheduler<'c>,
-    ) -> Result<bool, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<bool, TurnStop> {
         let mut has_moved = false;
         for at in 0..run.lists.len() {
             if run.wants_list(at) {
@@ -80,14 +74,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Waits for what ends next, and ends its step. Returns false if nothing runs.
-    async fn land_next<'c>(
+    async fn land_next(
         &mut self,
         run: &mut StepRun<'c>,
         scheduler: &mut StepScheduler<'c>,
-    ) -> Result<bool, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<bool, TurnStop> {
         let Some((tag, outcome)) = self.take_outcome(scheduler).await? else { return Ok(false) };
         self.record_beside();
         match (tag, outcome) {

@@ -14,7 +14,7 @@ use crate::conversation::event::plan::{PlanEvent, StepFinished, StepStarted, Ste
 
 use super::{IN_DOUBT, ListContent, ReadyJob, RunningJob, StepRun, StepScheduler, Worked};
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Makes the steps of a list ready that can begin. Returns true if there were any.
     pub(super) fn open_jobs(&mut self, run: &mut StepRun<'_>, at: usize) -> Result<bool, TurnStop> {
         let ListContent::Flow(flow) = &mut run.lists[at].content else { return Ok(false) };
@@ -28,14 +28,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins the jobs that may begin now. Returns true if there were any.
-    pub(super) async fn begin_jobs<'c>(
+    pub(super) async fn begin_jobs(
         &mut self,
         run: &mut StepRun<'c>,
         scheduler: &mut StepScheduler<'c>,
-    ) -> Result<bool, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<bool, TurnStop> {
         let (mut kept, mut has_moved) = (VecDeque::new(), false);
         while let Some(ready) = run.ready.pop_front() {
             if !run.wants(ready.list, &ready.job) {
@@ -53,15 +50,12 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins a job, or gives it back if it has to wait.
-    async fn begin_job<'c>(
+    async fn begin_job(
         &mut self,
         run: &mut StepRun<'c>,
         scheduler: &mut StepScheduler<'c>,
         ready: ReadyJob<'c>,
-    ) -> Result<Option<ReadyJob<'c>>, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<Option<ReadyJob<'c>>, TurnStop> {
         let ListContent::Flow(flow) = &run.lists[ready.list].content else { return Ok(None) };
         let name = flow.name(&ready.job);
         if let Some(value) = run.memory.done.remove(&name) {
@@ -128,7 +122,7 @@ impl<'t> Turn<'t> {
         }
     }
 
-    fn start_job<'c>(
+    fn start_job(
         &mut self,
         run: &mut StepRun<'c>,
         ready: ReadyJob<'c>,
@@ -150,7 +144,7 @@ impl<'t> Turn<'t> {
 
     /// Records the end of a job, and what follows from it. A failure that may pass leads to another attempt, as often as
     /// the step says.
-    pub(super) fn end_job<'c>(
+    pub(super) fn end_job(
         &mut self,
         run: &mut StepRun<'c>,
         running: RunningJob<'c>,
@@ -169,7 +163,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Ends a job that was not allowed.
-    pub(super) fn end_denied<'c>(
+    pub(super) fn end_denied(
         &mut self,
         run: &mut StepRun<'c>,
         running: RunningJob<'c>,
@@ -206,7 +200,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Passes the result of a job to its list.
-    fn finish_job<'c>(
+    fn finish_job(
         &mut self,
         run: &mut StepRun<'c>,
         list: usize,
@@ -224,7 +218,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Ends a list whose steps have ended, with the step that it carries out. Returns false if it goes on.
-    pub(super) fn close_list(&mut self, run: &mut StepRun<'_>, at: usize) -> Result<bool, TurnStop> {
+    pub(super) fn close_list(&mut self, run: &mut StepRun<'c>, at: usize) -> Result<bool, TurnStop> {
         let list = &mut run.lists[at];
         let result = match &list.content {
             ListContent::Flow(flow) if list.open == 0 && flow.machine.has_ended() => flow

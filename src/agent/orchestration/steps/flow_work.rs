@@ -42,7 +42,7 @@ impl GivenOutcome {
     }
 }
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// True if the work of a job may begin beside what runs.
     pub(super) fn can_begin(&self, run: &StepRun<'_>, scheduler: &StepScheduler<'_>, job: &FlowJob<'_>) -> bool {
         match job.step.works().next() {
@@ -79,15 +79,12 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins the work of a job.
-    pub(super) async fn begin_work<'c>(
+    pub(super) async fn begin_work(
         &mut self,
         run: &mut StepRun<'c>,
         scheduler: &mut StepScheduler<'c>,
         running: RunningJob<'c>,
-    ) -> Result<(), TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<(), TurnStop> {
         let step = running.job.step;
         let inside = format!("{}/", running.name);
         let list = match step.works().next() {
@@ -150,14 +147,11 @@ impl<'t> Turn<'t> {
     }
 
     /// Prepares the question of a step with a prompt or a role.
-    fn prepare_step<'c>(
+    fn prepare_step(
         &mut self,
         run: &StepRun<'c>,
         running: &RunningJob<'c>,
-    ) -> Result<StepQuestion<'c>, StepFailure>
-    where
-        't: 'c,
-    {
+    ) -> Result<StepQuestion<'c>, StepFailure> {
         let (orchestration, with) = (run.orchestration, &running.job.arguments.with);
         if let Some(role) = running.job.step.role {
             return self.prepare_role_step(orchestration, role, with);
@@ -179,15 +173,12 @@ impl<'t> Turn<'t> {
     }
 
     /// Prepares the question of a step with a role. The executor is none: it carries out a list.
-    fn prepare_role_step<'c>(
+    fn prepare_role_step(
         &mut self,
         orchestration: &'c Orchestration,
         role: FlowRole,
         with: &Map<String, Value>,
-    ) -> Result<StepQuestion<'c>, StepFailure>
-    where
-        't: 'c,
-    {
+    ) -> Result<StepQuestion<'c>, StepFailure> {
         let request = read_text_value(with, "request");
         match role {
             FlowRole::Executor => Err("it is no question".to_owned().into()),

@@ -17,17 +17,14 @@ use crate::conversation::event::plan::{
 
 use super::{IN_DOUBT, ListContent, PlanList, StartedStep, StepRun, StepScheduler, StepTag};
 
-impl<'t> Turn<'t> {
+impl<'c, 't: 'c> Turn<'t> {
     /// Begins and ends the steps of a plan that can begin and end now. Returns true if there were any.
-    pub(super) async fn advance_plan<'c>(
+    pub(super) async fn advance_plan(
         &mut self,
         run: &mut StepRun<'c>,
         at: usize,
         scheduler: &mut StepScheduler<'c>,
-    ) -> Result<bool, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<bool, TurnStop> {
         let orchestration = run.orchestration;
         let ListContent::Plan(plan) = &mut run.lists[at].content else { return Ok(false) };
         if scheduler.is_idle() && !plan.unchecked.is_empty() {
@@ -62,17 +59,14 @@ impl<'t> Turn<'t> {
     }
 
     /// Begins the steps that can begin now. Returns false if all ready steps must wait for running ones.
-    async fn begin_plan_steps<'c>(
+    async fn begin_plan_steps(
         &mut self,
         orchestration: &Orchestration,
         plan: &mut PlanList,
         list: usize,
         ready: &[u32],
         scheduler: &mut StepScheduler<'c>,
-    ) -> Result<bool, TurnStop>
-    where
-        't: 'c,
-    {
+    ) -> Result<bool, TurnStop> {
         let machine = &mut plan.progress;
         let mut has_begun = false;
         for &id in ready {

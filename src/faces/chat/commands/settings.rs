@@ -155,7 +155,7 @@ pub(super) fn change_prompt(chat: &mut Chat, reference: &str) -> CommandAnswer {
         let id = prompt.id();
         return Err(format!("{id} opens a conversation: start one with agent chat --prompt {reference}").into());
     }
-    chat.switch_prompt(reference)?;
+    chat.assemble_again(RunOptions { prompt: Some(reference.to_owned()), ..chat.options.clone() })?;
     let used = chat.services.agent.briefing.system_of(&chat.conversation).id();
     tell_text(format!("The system prompt is now {used}."))
 }

@@ -40,7 +40,9 @@ impl GroupWatch {
                     let Some(now) = all_tasks().filter(|now| *now > usual + MOST_PROCESSES) else { continue };
                     // Counting many processes takes long, and they would multiply meanwhile: stop them first.
                     let _ = killpg(group, Signal::SIGSTOP);
-                    if count_members(group) > MOST_PROCESSES {
+                    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+                    let members = processes.filter(|process| is_member(&process.path(), group) == Some(true));
+                    if members.count() > MOST_PROCESSES {
                         shared.store(true, Ordering::Relaxed);
                         let _ = killpg(group, Signal::SIGKILL);
                         return;
@@ -65,12 +67,6 @@ impl GroupWatch {
 pub(super) fn all_tasks() -> Option<usize> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
-}
-
-/// The members of the group that are not zombies.
-fn count_members(group: Pid) -> usize {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter(|process| is_member(&process.path(), group) == Some(true)).count()
 }
 
 /// True if a process belongs to the group. The third field of `stat` is the state and the fifth the group; the second
