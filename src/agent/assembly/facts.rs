@@ -70,6 +70,7 @@ pub(super) fn gather_surroundings(
 ) -> RunVariables {
     RunVariables {
         dir: present::quote_word(&workspace.root().display().to_string()).into_owned(),
+        // One word: the name is untrusted text in a prompt.
         git_branch: workspace.git_branch().map(|branch| present::quote_word(&branch).into_owned()),
         os: std::env::consts::OS.to_owned(),
         shell: shell_name().to_owned(),

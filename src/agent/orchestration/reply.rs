@@ -173,6 +173,7 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
             fit_value(value, of);
         }
         let is_wrong = |value: &Value| {
+            // These are only the model's opinion: a value of another form counts as missing.
             matches!(key.as_str(), "can_parallelize" | "estimated_steps") && !fits_advice(value, of)
         };
         if fields.get(key).is_some_and(is_wrong) {
