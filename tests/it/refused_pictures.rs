@@ -179,18 +179,26 @@ fn a_model_without_eyes_gets_notes_and_a_parameter_is_not_a_picture() {
     assert!(shows(server.requests().last().expect("requests"), "a.png"));
 }
 
+const CLAUDE: &str = "base_url: http://api.anthropic.com/v1\nwire: chat\nmodel: claude-haiku-4-5\n";
+
+/// A run with seven pictures: three quarters of the 32 MiB of a request to Claude hold five of them, as base64.
+fn look_at_seven(run: Run) -> Run {
+    const BYTES: usize = 3 << 20;
+    let names = ["1.png", "2.png", "3.png", "4.png", "5.png", "6.png", "7.png"];
+    let large = |name: &str| [draw(name), vec![b'-'; BYTES]].concat();
+    names.iter().fold(run, |run, name| run.file(name, large(name)).args(["-f", name]))
+}
+
+fn address_as_proxy(server: &Server) -> String {
+    server.url().trim_end_matches("/v1").to_owned()
+}
+
 #[test]
 fn pictures_beyond_what_the_provider_takes_are_left_out_before_it_refuses_them() {
-    // Three quarters of the 32 MiB of a request hold five of them, as base64.
-    const BYTES: usize = 3 << 20;
     let server = Server::start([Reply::text("Seen."), Reply::text("And now?")]);
-    let proxy = server.url().trim_end_matches("/v1").to_owned();
-    let file = "base_url: http://api.anthropic.com/v1\nwire: chat\nmodel: claude-haiku-4-5\n";
-    let names = ["1.png", "2.png", "3.png", "4.png", "5.png", "6.png", "7.png"];
-    let run = Run::task(&server, "look").config("models/default.yaml", file).env("HTTP_PROXY", &proxy);
-    let large = |name: &str| [draw(name), vec![b'-'; BYTES]].concat();
-    let run = names.iter().fold(run, |run, name| run.file(name, large(name)).args(["-f", name]));
-    let output = run.args(["-o", "jsonl"]).run().success();
+    let proxy = address_as_proxy(&server);
+    let run = Run::task(&server, "look").config("models/default.yaml", CLAUDE).env("HTTP_PROXY", &proxy);
+    let output = look_at_seven(run).args(["-o", "jsonl"]).run().success();
     let told = output.events().one("warning")["message"].as_str().expect("words").to_owned();
     let known = "at most 100 pictures and 33554432 bytes in a request";
     assert!(told.contains(&format!("does not take picture 2 of m1, picture 1 of m1 ({known})")), "{told}");
@@ -201,4 +209,16 @@ fn pictures_beyond_what_the_provider_takes_are_left_out_before_it_refuses_them()
         let parts = request.raw.matches("data:image/png;base64").count();
         assert!(parts == 5 && request.raw.contains(known), "{parts}");
     }
+}
+
+#[test]
+fn pictures_that_are_not_sent_are_not_too_many() {
+    let server = Server::start([Reply::text("Seen."), Reply::text("And now?")]);
+    let proxy = address_as_proxy(&server);
+    let output = look_at_seven(Run::task(&server, "look").config("models/default.yaml", SEES)).run().success();
+    let blind = format!("{CLAUDE}capabilities: {{ vision: false }}\n");
+    let run = Run::at(&output.place).config("models/default.yaml", &blind).env("HTTP_PROXY", &proxy);
+    let output = run.args(["run", "--continue", "more"]).run().success();
+    assert!(!output.stderr.contains("does not take"), "{}", output.shown());
+    assert!(!server.requests()[1].raw.contains("data:image"));
 }

@@ -94,6 +94,14 @@ fn a_title_is_awaited_by_the_next_message_and_not_by_who_leaves() {
 }
 
 #[test]
+fn a_chat_over_a_pipe_has_its_title_before_the_pipe_ends() {
+    let server = Server::start([Reply::text("Done."), Reply::text("Mended")]);
+    let run = Run::new().server(&server).config("agent.yaml", "ui: { title_model: default }\n");
+    let output = run.arg("chat").stdin("mend it\n").run().success();
+    Run::at(&output.place).args(["session", "list"]).run().success().stdout_has("Mended");
+}
+
+#[test]
 fn without_a_title_the_first_message_stands() {
     let server = Server::start([Reply::text("Done."), Reply::error(400, "no such model")]);
     let place = Place::new();

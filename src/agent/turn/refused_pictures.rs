@@ -16,10 +16,11 @@ impl Turn<'_> {
     /// Leaves the oldest pictures out of a request that its provider is known to refuse: it has more of them than that takes,
     /// or theirs are over three quarters of its most bytes. False if all may stay.
     pub(super) fn withhold_surplus_pictures(&mut self) -> bool {
-        let PictureLimits { most, request_bytes } = self.agent.model.info().pictures;
+        let info = self.agent.model.info();
+        let PictureLimits { most, request_bytes } = info.pictures;
         let (mut surplus, mut count, mut bytes) = (Vec::new(), 0, 0);
         let pictures: Vec<_> = list_pictures(self.conversation.session.items()).collect();
-        for (part, image) in pictures.into_iter().rev() {
+        for (part, image) in pictures.into_iter().rev().filter(|(_, image)| info.shows(image)) {
             count += 1;
             bytes += image.data.len() as u64;
             if most.is_some_and(|most| count > most) || request_bytes.is_some_and(|most| bytes > most / 4 * 3) {
@@ -29,9 +30,9 @@ impl Turn<'_> {
         if surplus.is_empty() {
             return false;
         }
-        let told = |limit: Option<u64>, what: &str| limit.map(|most| format!("{most} {what}"));
-        let told = [told(most, "pictures"), told(request_bytes, "bytes")].into_iter().flatten();
-        let why = format!("at most {} in a request", told.collect::<Vec<_>>().join(" and "));
+        let limits = [(most, "pictures"), (request_bytes, "bytes")];
+        let limits = limits.into_iter().filter_map(|(limit, what)| Some(format!("{} {what}", limit?)));
+        let why = format!("at most {} in a request", limits.collect::<Vec<_>>().join(" and "));
         self.leave_out(&surplus, why, false, RefusalTries::default())
     }
 

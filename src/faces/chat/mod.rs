@@ -150,13 +150,13 @@ async fn hear_line(
 ) -> ControlFlow<Option<u8>, Option<ParsedInput>> {
     let interactive = lines.interactive();
     let line = {
-        // A title is asked for while the person reads and types.
+        // A title is asked for while the person reads and types. A pipe waits for it: its end may be next.
         let mut titling = pin!(chat.give_title());
         let mut is_titled = false;
         let line = loop {
             tokio::select! {
                 biased;
-                line = lines.read() => break line,
+                line = lines.read(), if interactive || is_titled => break line,
                 // A signal from outside: a typed Ctrl-C is a key.
                 () = interrupts.next() => {
                     if interactive {
@@ -168,9 +168,8 @@ async fn hear_line(
                 () = &mut titling, if !is_titled => is_titled = true,
             }
         };
-        let is_message =
-            matches!(&line, LineInput::Text(text) | LineInput::Pasted(text) if !text.starts_with('/'));
-        if is_message && !is_titled {
+        let is_said = matches!(&line, LineInput::Text(it) | LineInput::Pasted(it) if !it.starts_with('/'));
+        if is_said && !is_titled {
             tokio::select! {
                 biased;
                 () = interrupts.next() => {}
