@@ -42,7 +42,6 @@ struct Round {
 }
 
 impl Round {
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
     fn connections(&self) -> f64 {
         self.connections as f64
     }
@@ -197,14 +196,11 @@ fn chats(program: &Path, rounds: usize, server: &Server, place: &Place) -> Vec<R
 
 /// The measurements of one run, from the requests that the server saw.
 fn read(cost: Cost, seen: &[Seen]) -> Round {
-    #[expect(clippy::cast_precision_loss, reason = "differences of a few seconds")]
     let ms = |from: u128, to: u128| to.saturating_sub(from) as f64 / 1e6;
     let prompts: Vec<String> = seen.iter().map(|request| prompt(&request.body)).collect();
     let kept = prompts.windows(2).map(|pair| {
         let same = pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-        #[expect(clippy::cast_precision_loss, reason = "sizes of requests")]
-        let part = same as f64 / pair[0].len().max(1) as f64;
-        part
+        same as f64 / pair[0].len().max(1) as f64
     });
     Round {
         cost,
@@ -223,7 +219,6 @@ fn prompt(body: &str) -> String {
     format!("{}{}", body["tools"], messages.strip_suffix(']').unwrap_or(&messages))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some thousand tokens")]
 fn tokens(prompt: &str) -> f64 {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(prompt).len() as f64
 }

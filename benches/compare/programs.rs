@@ -120,7 +120,6 @@ impl Place {
 /// The size of a program.
 pub fn size_mb(program: &Path) -> f64 {
     let bytes = fs::metadata(program).map_or(0, |file| file.len());
-    #[expect(clippy::cast_precision_loss, reason = "some millions")]
     let bytes = bytes as f64;
     bytes / 1024.0 / 1024.0
 }

@@ -62,7 +62,6 @@ impl Check {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a bench are far below 2^52")]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
@@ -132,7 +131,6 @@ impl Figures {
     }
 
     /// The mean share of a request that the next one keeps, by bytes.
-    #[expect(clippy::cast_precision_loss, reason = "counts of a bench are far below 2^52")]
     pub fn kept(&self) -> f64 {
         self.kept.iter().sum::<f64>() / self.kept.len().max(1) as f64
     }

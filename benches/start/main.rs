@@ -96,13 +96,11 @@ impl Subject {
         };
         let start = median((0..ROUNDS).map_while(|_| instructions(one)).collect());
         let beyond_start = |phase, parts: usize| {
-            #[expect(clippy::cast_precision_loss, reason = "some thousand parts")]
             let parts = parts as f64;
             Some((instructions(phase)? - start?) / parts)
         };
         let of_traces = |count: fn(&strace::Trace) -> f64| median(traces.iter().flatten().map(count).collect());
         let of_costs = |figure: fn(&measure::Cost) -> f64| median(costs.iter().map(figure).collect());
-        #[expect(clippy::cast_precision_loss, reason = "some million bytes")]
         let size = std::fs::metadata(&self.program).ok().map(|file| file.len() as f64 / 1e6);
         let count = |what, value, most| Count { what, value, most };
         vec![

@@ -11,6 +11,7 @@
 
 pub mod text;
 pub mod long_text;
+pub mod spelling;
 pub mod age;
 pub mod builtin;
 pub mod json;

@@ -1,7 +1,7 @@
 //! The names of the directories that a project or a home configures and instructs with.
 
 /// The config directory of a project.
-pub(super) const FOLDER: &str = ".agent";
+pub const PROJECT_FOLDER: &str = ".agent";
 
 /// The folder of a config directory with slash commands.
 pub(super) const COMMANDS: &str = "commands";

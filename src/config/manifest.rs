@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::folders::{FOLDER, SHARED_SKILLS};
+use super::folders::{PROJECT_FOLDER, SHARED_SKILLS};
 use crate::base::digest::write_hex;
 use crate::files::file_name;
 use crate::files::regular::{Links, read_bytes};
@@ -168,7 +168,7 @@ fn list_places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>
     let parts = SHARED_SKILLS
         .map(|folder| (folder, ManifestPart::Skills))
         .into_iter()
-        .chain([(FOLDER, ManifestPart::Config)]);
+        .chain([(PROJECT_FOLDER, ManifestPart::Config)]);
     let mut found = Vec::new();
     for dir in dirs {
         for (folder, part) in parts.clone() {

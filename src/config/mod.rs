@@ -74,6 +74,7 @@ pub use duration::{format_duration, parse_duration};
 pub use env::{Env, ProgramDirs};
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
+pub use folders::PROJECT_FOLDER;
 pub use hook::{HookConfig, HookEvent, HookSpeech};
 pub use import::{
     EntryPlan, EntryState, ForeignAgent, ForeignPlugin, ImportEntry, PluginLock, plugin_root, read_plugin,

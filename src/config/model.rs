@@ -217,7 +217,6 @@ impl Default for Timeouts {
 /// The features of a server and its model. Undeclared ones are determined by the dialect and the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Capabilities {
     pub streaming: bool,
     pub tools: bool,

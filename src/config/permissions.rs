@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::spelling::spell;
+
 /// The calls that run without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -37,13 +39,7 @@ impl ApprovalMode {
 
     /// The name in flags and files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Ask => "ask",
-            Self::Edits => "edits",
-            Self::All => "all",
-            Self::Never => "never",
-        }
+        spell(&self)
     }
 
     /// The calls that run without a question, in a few words.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::spelling::spell;
+
 /// The amount of guidance for a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -17,10 +19,7 @@ pub enum GuidanceProfile {
 impl GuidanceProfile {
     /// The name as configuration and prompts spell it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Concise => "concise",
-            Self::Guided => "guided",
-        }
+        spell(&self)
     }
 }
 

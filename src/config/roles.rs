@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::spelling::spell;
+
 use super::prompt_source::PromptSource;
 
 /// The way to carry out a request.
@@ -31,12 +33,7 @@ impl Mode {
 
     /// The name that the configuration uses.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Route => "route",
-            Self::Plan => "plan",
-            Self::Explore => "explore",
-        }
+        spell(&self)
     }
 }
 

@@ -17,6 +17,7 @@ use super::selection::ToolsSettings;
 use super::ui::UiSettings;
 use crate::base::output::{Encoding, ResponseFormat};
 use crate::base::secrets::Secret;
+use crate::base::spelling::spell;
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -262,7 +263,6 @@ impl Share {
 
     /// This share of `whole`.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "counts of tokens are far below 2^52, and a share is not negative"
@@ -273,7 +273,6 @@ impl Share {
 
     /// The smallest whole of which the share is at least `part`; the largest number if there is none.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "counts of tokens are far below 2^52, and a share is not negative"
@@ -304,12 +303,7 @@ pub enum Strategy {
 impl Strategy {
     /// Its name in the configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Staged => "staged",
-            Self::Summary => "summary",
-            Self::Window => "window",
-            Self::Selective => "selective",
-        }
+        spell(&self)
     }
 }
 

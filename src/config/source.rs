@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Serialize;
+
+use crate::base::spelling::spell;
 use crate::base::yaml::{Node, YamlKey, YamlPlace, YamlTree};
 
 /// The layers, lowest first.
@@ -31,7 +34,8 @@ impl fmt::Display for ConfigLayer {
 }
 
 /// The kind of a file's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
     /// `agent.yaml`
     Settings,
@@ -62,16 +66,7 @@ impl SubjectKind {
 
     /// Its name in keys and schemas.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Agents => "agents",
-            Self::Models => "models",
-            Self::Tools => "tools",
-            Self::SessionStores => "session_stores",
-            Self::Flows => "flows",
-            Self::Mcp => "mcp",
-            Self::Hooks => "hooks",
-        }
+        spell(&self)
     }
 
     /// The folder of its files in a config directory; the settings are a single file.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::base::spelling::spell;
+
 /// A protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -25,13 +27,7 @@ impl Wire {
 
     /// The name as configuration and logs spell it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Anthropic => "anthropic",
-            Self::Ollama => "ollama",
-            Self::Gemini => "gemini",
-        }
+        spell(&self)
     }
 }
 

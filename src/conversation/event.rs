@@ -44,7 +44,7 @@ pub struct Event {
 
 /// The kind of an event, with its data.
 #[derive(Debug, Clone, Serialize)]
-#[serde(tag = "type")]
+#[serde(tag = "type", rename_all = "lowercase")]
 pub enum EventKind {
     /// Always the first event.
     #[serde(rename = "run.started")]
@@ -72,7 +72,6 @@ pub enum EventKind {
     #[serde(rename = "reasoning.delta")]
     ReasoningDelta { text: String },
     /// A message entered the conversation. System prompts are not emitted.
-    #[serde(rename = "message")]
     Message(EventMessage),
     /// The first event of a call, whether it runs or is refused.
     #[serde(rename = "tool.started")]
@@ -153,10 +152,8 @@ pub enum EventKind {
     #[serde(rename = "step.finished")]
     StepFinished(StepFinished),
     /// The results of a plan were judged.
-    #[serde(rename = "reflection")]
     Reflection(Reflection),
     /// Voids the deltas of this step so far: the request is sent again.
-    #[serde(rename = "retry")]
     Retry {
         /// The number of the next attempt; the first attempt of a step is 1.
         attempt: u32,
@@ -166,7 +163,6 @@ pub enum EventKind {
         cause: String,
     },
     /// Something is wrong, but the run continues.
-    #[serde(rename = "warning")]
     Warning { message: String },
     /// Always the last event, even after an error or a signal.
     #[serde(rename = "run.completed")]

@@ -69,7 +69,6 @@ fn open_within(path: &Path, links: Links, most: u64) -> Result<Option<(File, u64
 
 fn too_long(most: u64) -> String {
     match most {
-        #[expect(clippy::cast_precision_loss, reason = "limits are small")]
         MIB.. => format!("is longer than {} MiB", most as f64 / MIB as f64),
         _ => format!("is longer than {most} bytes"),
     }

@@ -207,7 +207,6 @@ pub struct PictureLimits {
 
 /// Facts about a model.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a model")]
 pub struct ModelInfo {
     /// The configured name, `default`.
     pub name: String,

@@ -20,7 +20,6 @@ use crate::model::ModelRequest;
 
 /// The form of the requests to a server.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct RequestPlan {
     pub wire: Wire,
     /// True if the model file names the wire.

@@ -21,7 +21,6 @@ pub struct TooLong;
 
 /// The state of a stream of events.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about the stream")]
 pub struct SseDecoder {
     /// The line that has begun and not ended.
     line: Vec<u8>,

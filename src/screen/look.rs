@@ -6,7 +6,6 @@ use crate::screen::terminal::Abilities;
 
 /// The facts that decide the look.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact or option")]
 pub struct LookFacts<'a> {
     pub stdout_terminal: bool,
     pub stderr_terminal: bool,
@@ -54,7 +53,6 @@ pub enum Verbosity {
 
 /// The look of the output.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate decision")]
 pub struct Look {
     pub answer: AnswerTo,
     pub verbosity: Verbosity,

@@ -27,6 +27,31 @@ fn the_doctor_asks_the_model_one_short_question_and_tells_what_it_takes() {
 }
 
 #[test]
+fn the_doctor_looks_for_a_newer_version_only_when_it_is_told_to() {
+    let own = env!("CARGO_PKG_VERSION");
+    let no_version = json!({"version": "soon"});
+    for (status, body, expected) in [
+        (200, json!({"version": "999.0.1"}), "weak  newer    version 999.0.1 is published at"),
+        (200, json!({"version": own}), &format!("ok    newer    the newest published version is {own}")),
+        (200, no_version, "its agent.json names no version"),
+        (200, json!([]), "its agent.json names no version"),
+        (404, json!({}), "HTTP 404 for"),
+    ] {
+        let releases = Server::always(Reply::json(status, &body));
+        let run = Run::new().args(["doctor", "--online"]).env("AGENT_RELEASES", format!("{}/", releases.url()));
+        run.server(&Server::always(Reply::text("one"))).run().success().stdout_has(expected);
+        let asked: Vec<String> = releases.requests().into_iter().map(|request| request.path).collect();
+        assert_eq!(asked, ["/v1/agent.json"]);
+    }
+    let releases = Server::always(Reply::json(200, &json!({"version": "999.0.1"})));
+    let server = Server::always(Reply::text("one"));
+    doctor(&server).env("AGENT_RELEASES", releases.url()).run().success();
+    assert!(releases.requests().is_empty());
+    let unknown = Run::new().args(["doctor", "--online"]).server(&server).run().success();
+    unknown.stdout_has("this build does not know where releases lie");
+}
+
+#[test]
 fn the_doctor_names_what_earlier_runs_left() {
     let server = Server::always(Reply::text("one"));
     let run = doctor(&server);

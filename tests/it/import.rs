@@ -1,6 +1,7 @@
 //! `agent import`: what a person set up for another agent, in the words of this one.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::output::Output;
@@ -9,7 +10,10 @@ use crate::undo_files::read_tree;
 
 /// A file in the home of the test.
 fn put(place: &Place, path: &str, text: &str) {
-    let path = place.home().join(path);
+    put_at(&place.home().join(path), text);
+}
+
+fn put_at(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().expect("a directory")).expect("made");
     fs::write(path, text).expect("written");
 }
@@ -176,6 +180,66 @@ fn servers_of_the_workspace_are_taken_only_by_name() {
         .expect("linked");
     let refused = import(&place, &["mcp.json"]).stdout;
     assert!(refused.contains("not possible") && refused.contains("link"), "{refused}");
+}
+
+#[test]
+fn hooks_of_codex_are_those_of_claude_in_either_of_its_files() {
+    let place = Place::new();
+    let group = r#"{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "one"}]}]}"#;
+    put(&place, ".codex/hooks.json", &format!(r#"{{"hooks": {group}}}"#));
+    put(
+        &place,
+        ".codex/config.toml",
+        "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"two\"\n[hooks.state]\n",
+    );
+    import(&place, &["codex"]).stderr_has("2 entries are in ");
+    let hook =
+        |name: &str| fs::read_to_string(place.home().join(".config/agent/hooks").join(name)).expect("written");
+    let first = "on: before_tool\ncommand: [sh, -c, \"one\"]\nspeaks: claude\nmatch: { tool: \"run_command\" }\n";
+    assert_eq!(hook("codex-pretooluse-1.yaml"), first);
+    assert!(hook("codex-pretooluse-2.yaml").contains("\"two\""));
+}
+
+#[test]
+fn what_a_project_brings_along_stays_in_it_and_allows_nothing() {
+    let place = Place::new();
+    let put = |path: &str, text: &str| put_at(&place.workspace().join(path), text);
+    put(".claude/CLAUDE.md", "Answer in German.\n");
+    put(".claude/commands/fix.md", "Fix $ARGUMENTS\n");
+    put(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(x)"], "deny": ["Read(./.env)"]}}"#);
+    put(
+        ".claude/settings.local.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#,
+    );
+    put("opencode.json", r#"{"mcp": {"docs": {"url": "https://d.example/mcp"}}}"#);
+    put(".gemini/settings.json", "{}");
+    let secret = place.home().join("secret.md");
+    fs::write(&secret, "private\n").expect("written");
+    std::os::unix::fs::symlink(&secret, place.workspace().join(".claude/commands/leak.md")).expect("linked");
+    import(&place, &[]).stderr_has("Nothing of another agent was found");
+    let done = import(&place, &["--project"]).stderr_has("4 entries are in ");
+    let rows = rows(&done.stdout);
+    for (entry, fate) in [
+        ("claude instructions .claude/CLAUDE.md", "not possible"),
+        ("claude command fix", "taken"),
+        ("claude rule allow Bash(x)", "not possible"),
+        ("claude rule deny Read(./.env)", "taken"),
+        ("claude hook claude-stop-1", "rewritten"),
+        ("opencode server docs", "taken"),
+    ] {
+        assert!(rows.contains(&(entry.to_owned(), fate.to_owned())), "{entry}: {fate} is not in {rows:#?}");
+    }
+    let own = place.workspace().join(".agent");
+    assert!(!own.join("commands/leak.md").exists() && own.join("commands/fix.md").exists());
+    assert!(!place.home().join(".config/agent/agent.yaml").exists());
+    import(&place, &["--project"]).stderr_has("Nothing is new.");
+    let checked = Run::at(&place).args(["config", "check", "--trust"]).run().success();
+    assert!(!checked.stderr.contains("warning"), "{}", checked.shown());
+    // Nor is anything written through a link.
+    fs::remove_dir_all(own.join("hooks")).expect("removed");
+    std::os::unix::fs::symlink(place.home(), own.join("hooks")).expect("linked");
+    let refused = Run::at(&place).args(["import", "--project"]).run().exits(3);
+    refused.stderr_has("is a link, and nothing is written through it");
 }
 
 #[test]

@@ -8,7 +8,6 @@ use vt100::{Color, Screen};
 
 /// The style of a piece of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 pub struct Look {
     pub foreground: Color,
     pub bold: bool,

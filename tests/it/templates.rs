@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a case")]
 struct Case {
     form: String,
     template: String,

@@ -160,7 +160,6 @@ fn kinds() -> Vec<(&'static str, String)> {
 #[test]
 fn a_text_of_any_kind_is_reckoned_within_a_tenth() {
     for (kind, text) in kinds() {
-        #[expect(clippy::cast_precision_loss, reason = "small")]
         let (mix, counted) = (TokenMix::of_text(&text), count_tokens(&text) as f64);
         let error = (mix.tokens() / counted - 1.0) * 100.0;
         assert!(error.abs() <= 10.0, "{kind}: {error:.1} % of {counted}, {mix:?}");
@@ -178,7 +177,6 @@ fn a_text_in_another_script_is_reckoned_within_a_third() {
         "कृपया सेटिंग बदलने से पहले दस्तावेज़ पढ़ें।",
         "Die Größe hängt davon ab, ob die Änderungen wirklich nötig sind.",
     ] {
-        #[expect(clippy::cast_precision_loss, reason = "small")]
         let (mix, counted) = (TokenMix::of_text(text), count_tokens(text) as f64);
         assert!((mix.tokens() / counted - 1.0).abs() <= 0.34, "{text}: {} of {counted}", mix.tokens());
     }
@@ -218,7 +216,6 @@ fn hold_against(server: &CoreBPE, kind: &str, text: &str) {
         ruler.report(parts[..sent].iter().map(|part| count(part) + 4).sum());
     }
     let (expected, counted) = (measure(&mut ruler, 4)[3], count(&parts[3]) + 4);
-    #[expect(clippy::cast_precision_loss, reason = "small")]
     let error = (expected as f64 / counted as f64 - 1.0) * 100.0;
     assert!(error.abs() <= 15.0, "{kind}: {error:.1} % of {counted}");
 }

@@ -9,10 +9,14 @@
 //! | reminders | texts that this program adds, in place | never cut |
 //! | reserve | room for the reply | never used otherwise |
 
+use serde::Serialize;
+
+use crate::base::spelling::spell;
 use crate::config::{LayerShares, Share};
 
 /// One layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WindowLayer {
     System,
     Context,
@@ -24,13 +28,7 @@ pub enum WindowLayer {
 impl WindowLayer {
     /// Its name, also in the configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::Context => "context",
-            Self::History => "history",
-            Self::Input => "input",
-            Self::Reminders => "reminders",
-        }
+        spell(&self)
     }
 
     /// The share of the budget that it may take; history takes the rest.

@@ -100,7 +100,6 @@ impl Rates {
 
     /// The most of a text that `take` can take within so many tokens, and within the bytes that these have in plain text.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "lengths are far below 2^52, and no count is negative"
@@ -151,7 +150,6 @@ impl Default for Rates {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
 pub(super) fn to_float(tokens: u64) -> f64 {
     tokens as f64
 }

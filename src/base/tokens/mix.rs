@@ -32,7 +32,6 @@ impl TokenMix {
             hundredths[kind as usize % 8] += u64::from(if is_run { RUN } else { weight });
             (before, from) = (byte, to);
         }
-        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
         Self(std::array::from_fn(|kind| hundredths[kind] as f64 / 100.0))
     }
 

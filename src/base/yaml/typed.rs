@@ -83,7 +83,8 @@ macro_rules! wants {
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = NodeError;
 
-    wants!(YamlWant::Any; deserialize_any deserialize_unit deserialize_identifier deserialize_bytes deserialize_byte_buf);
+    serde::forward_to_deserialize_any! { unit unit_struct identifier bytes byte_buf tuple tuple_struct }
+    wants!(YamlWant::Any; deserialize_any);
     wants!(YamlWant::Number; deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
         deserialize_f32 deserialize_f64);
@@ -142,27 +143,6 @@ impl<'de> Deserializer<'de> for &'de Node {
             }
             YamlTree::List(_) => Err(NodeError { message: "expected a word".to_owned(), place: Some(self.place) }),
         }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, NodeError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value, NodeError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, NodeError> {
-        self.visit(YamlWant::Any, visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {

@@ -17,6 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::spelling::spell;
+
 use super::duration;
 use super::prompt_source::PromptSource;
 
@@ -199,12 +201,7 @@ impl StepWork<'_> {
 impl FlowRole {
     /// The name that the configuration uses.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Router => "router",
-            Self::Planner => "planner",
-            Self::Executor => "executor",
-            Self::Reflector => "reflector",
-        }
+        spell(&self)
     }
 
     /// The names in `with`, each with true if it is required.

@@ -1,13 +1,13 @@
-//! Claude Code: `~/.claude` and `~/.claude.json`.
+//! Claude Code: `~/.claude` and `~/.claude.json`, or `.claude` of a project.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::EntryPlan;
 use super::home::{ForeignHome, parse_commented};
 use super::parts::{entries, quote, take_agents, take_commands, take_servers};
+use super::{EntryPlan, ImportEntry};
 use crate::config::peer_tools::find_own_tool;
 
 /// The longest time limit of a hook, in seconds.
@@ -41,16 +41,20 @@ pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
             }
         }
     }
-    let Some(settings) = home.read_object(".claude/settings.json", parse_commented) else { return };
-    for (key, value) in &settings {
-        match key.as_str() {
-            "$schema" => {}
-            "permissions" => take_permissions(home, value),
-            "hooks" => take_hooks(home, value),
-            "mcpServers" => take_servers(home, Some(value)),
-            "model" => home.leave("setting", key, "name a model with -m, or in models/default.yaml"),
-            key => home.leave_unknown(key),
-        }
+    for file in ["settings.json", "settings.local.json"] {
+        let settings = home.read_object(&format!(".claude/{file}"), parse_commented);
+        settings.iter().flatten().for_each(|(key, value)| take_setting(home, key, value));
+    }
+}
+
+fn take_setting(home: &mut ForeignHome<'_>, key: &str, value: &Value) {
+    match key {
+        "$schema" => {}
+        "permissions" => take_permissions(home, value),
+        "hooks" => take_hooks(home, value),
+        "mcpServers" => take_servers(home, Some(value)),
+        "model" => home.leave("setting", key, "name a model with -m, or in models/default.yaml"),
+        key => home.leave_unknown(key),
     }
 }
 
@@ -83,6 +87,10 @@ fn take_permissions(home: &mut ForeignHome<'_>, permissions: &Value) {
                 .filter(|entry| entry.kind == "server" && entry.plan != EntryPlan::Left)
                 .map(|entry| entry.name.clone())
                 .collect();
+            if home.is_project && word == "allow" {
+                home.leave("rule", format!("{word} {rule}"), "a project's rules only deny and ask");
+                continue;
+            }
             match translate_rule(word, rule, &servers) {
                 Ok(lines) => home.add("rule", format!("{word} {rule}"), EntryPlan::Rules(lines), ""),
                 Err(why) => home.leave("rule", format!("{word} {rule}"), why),
@@ -149,13 +157,15 @@ fn translate_command(spec: &str) -> Result<String, String> {
 pub(super) fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
     for (event, groups) in entries(hooks) {
         let own = EVENTS.iter().find(|(theirs, _)| theirs == event).map(|(_, own)| *own);
-        let mut number = 0;
+        let of = if home.plugin_root.is_some() { String::new() } else { format!("{}-", home.agent.word()) };
+        let stem = home.name_file(&format!("{of}{}", event.to_lowercase()));
+        let is_same = |entry: &&ImportEntry| entry.kind == "hook" && entry.name.starts_with(&stem);
+        let mut number = home.entries.iter().filter(is_same).count();
         for group in groups.as_array().into_iter().flatten() {
             let matcher = group["matcher"].as_str().unwrap_or_default();
             for hook in group["hooks"].as_array().into_iter().flatten() {
                 number += 1;
-                let of = if home.plugin_root.is_some() { "" } else { "claude-" };
-                let name = home.name_file(&format!("{of}{}-{number}", event.to_lowercase()));
+                let name = format!("{stem}-{number}");
                 match write_hook(home, own.ok_or(event), matcher, hook) {
                     Ok(text) => {
                         let to = Path::new("hooks").join(format!("{name}.yaml"));

@@ -3,13 +3,17 @@
 use serde_json::Value;
 
 use super::EntryPlan;
-use super::home::{ForeignHome, parse_toml};
+use super::claude::take_hooks;
+use super::home::{ForeignHome, parse_commented, parse_toml};
 use super::parts::{entries, take_commands, take_model, take_servers};
 
 pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
     home.take_instructions(".codex/AGENTS.md");
     home.take_skills(".codex/skills");
     take_commands(home, ".codex/prompts");
+    if let Some(hooks) = home.read_object(".codex/hooks.json", parse_commented) {
+        take_hooks(home, hooks.get("hooks").unwrap_or(&Value::Null));
+    }
     let Some(settings) = home.read_object(".codex/config.toml", parse_toml) else { return };
     for (key, value) in &settings {
         match key.as_str() {
@@ -21,7 +25,7 @@ pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
             "approval_policy" | "sandbox_mode" => {
                 home.leave("setting", key, "--approve, or `approval` in agents/default.yaml");
             }
-            "hooks" => home.leave("setting", key, "put them into hooks/NAME.yaml by hand"),
+            "hooks" => take_hooks(home, value),
             "profiles" => {
                 for (name, _) in entries(value) {
                     home.leave("profile", name, "a directory for --config is a profile here");

@@ -1,4 +1,4 @@
-//! The files of another agent in the home, and the entries that were found in them.
+//! The files of another agent in the home or in a project, and the entries that were found in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,13 @@ use serde_json::{Map, Value};
 use super::{EntryPlan, ForeignAgent, ImportEntry};
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes};
 
-/// The home while one agent's files are read.
+/// The home, or the project, while one agent's files are read.
 pub(super) struct ForeignHome<'a> {
     pub agent: ForeignAgent,
     home: &'a Path,
     pub workspace: &'a Path,
+    /// True if the files are those of the workspace, which others wrote.
+    pub is_project: bool,
     /// Stands before the names of files that are written.
     pub prefix: String,
     /// Where the scripts of a plugin will be.
@@ -22,7 +24,8 @@ pub(super) struct ForeignHome<'a> {
 
 impl<'a> ForeignHome<'a> {
     pub fn new(agent: ForeignAgent, home: &'a Path, workspace: &'a Path) -> Self {
-        Self { agent, home, workspace, prefix: String::new(), plugin_root: None, entries: Vec::new() }
+        let (prefix, plugin_root, entries) = (String::new(), None, Vec::new());
+        Self { agent, home, workspace, is_project: false, prefix, plugin_root, entries }
     }
 
     /// The name of the file for a thing of theirs.
@@ -37,6 +40,15 @@ impl<'a> ForeignHome<'a> {
             Some(root) => text.replace("${CLAUDE_PLUGIN_ROOT}", &root.to_string_lossy()),
             None => text.to_owned(),
         }
+    }
+
+    fn show_path(&self, below: &str) -> String {
+        if self.is_project { below.to_owned() } else { format!("~/{below}") }
+    }
+
+    /// True if links lead out of the project whose files are read.
+    fn leads_out(&self, path: &Path) -> bool {
+        self.is_project && path.canonicalize().is_ok_and(|whole| !whole.starts_with(self.workspace))
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -64,6 +76,10 @@ impl<'a> ForeignHome<'a> {
     }
 
     pub fn read_path(&mut self, path: &Path) -> Option<String> {
+        if self.leads_out(path) {
+            self.leave("file", path.display().to_string(), "a link leads out of the workspace");
+            return None;
+        }
         let links = if path.starts_with(self.workspace) { Links::Refuse } else { Links::Follow };
         match read_bytes(path, links, LONGEST_FILE) {
             Ok(bytes) => {
@@ -85,12 +101,9 @@ impl<'a> ForeignHome<'a> {
         let text = self.read_text(below)?;
         match parse(&text) {
             Ok(Value::Object(object)) => Some(object),
-            Ok(_) => {
-                self.leave("file", format!("~/{below}"), "it holds no settings");
-                None
-            }
-            Err(why) => {
-                self.leave("file", format!("~/{below}"), why);
+            otherwise => {
+                let why = otherwise.err().unwrap_or_else(|| "it holds no settings".to_owned());
+                self.leave("file", self.show_path(below), why);
                 None
             }
         }
@@ -99,7 +112,9 @@ impl<'a> ForeignHome<'a> {
     /// The entries of a directory, by name: the name without the ending, and the path.
     pub fn list(&self, below: &str, ending: &str) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
-        list_into(&self.path(below), "", ending, &mut found);
+        if !self.leads_out(&self.path(below)) {
+            list_into(&self.path(below), "", ending, &mut found);
+        }
         found.sort();
         found
     }
@@ -108,7 +123,7 @@ impl<'a> ForeignHome<'a> {
     pub fn list_dirs(&self, below: &str) -> Vec<(String, PathBuf)> {
         let listing = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
         let dirs = listing.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
-        let mut dirs: Vec<_> = dirs.filter(|(_, path)| path.is_dir()).collect();
+        let mut dirs: Vec<_> = dirs.filter(|(_, path)| path.is_dir() && !self.leads_out(path)).collect();
         dirs.sort();
         dirs
     }
@@ -116,7 +131,10 @@ impl<'a> ForeignHome<'a> {
     /// Instructions for every workspace.
     pub fn take_instructions(&mut self, below: &str) {
         let Some(text) = self.read_text(below).filter(|text| !text.trim().is_empty()) else { return };
-        self.add("instructions", format!("~/{below}"), EntryPlan::Write("AGENTS.md".into(), text), "");
+        if self.is_project {
+            return self.leave("instructions", below, "put what it says into AGENTS.md");
+        }
+        self.add("instructions", self.show_path(below), EntryPlan::Write("AGENTS.md".into(), text), "");
     }
 
     /// Skills in directories of their own.

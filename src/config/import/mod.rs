@@ -1,5 +1,5 @@
-//! What a person set up for another agent, in the words of this one: read from that agent's own files in the home, each
-//! entry accounted for. Nothing of theirs is changed, and no key is copied: an entry names its variable instead.
+//! What a person set up for another agent, in the words of this one: read from that agent's own files in the home or in a
+//! project, each entry accounted for. Nothing of theirs is changed, and no key is copied: an entry names its variable instead.
 
 mod claude;
 mod codex;
@@ -11,9 +11,7 @@ mod plugin;
 mod settle;
 mod tree;
 
-use std::path::PathBuf;
-
-use super::env::ProgramDirs;
+use std::path::{Path, PathBuf};
 
 use home::ForeignHome;
 
@@ -90,11 +88,13 @@ pub enum EntryPlan {
     Left,
 }
 
-/// Everything that these agents were set up with. Files that cannot be read are entries that say so.
-pub fn read_setups(agents: &[ForeignAgent], dirs: &ProgramDirs, workspace: &std::path::Path) -> Vec<ImportEntry> {
+/// Everything that these agents were set up with, in the home or in the workspace. Files that cannot be read are entries
+/// that say so.
+pub fn read_setups(agents: &[ForeignAgent], home: &Path, workspace: &Path, is_project: bool) -> Vec<ImportEntry> {
     let mut all = Vec::new();
     for agent in agents {
-        let mut home = ForeignHome::new(*agent, &dirs.home, workspace);
+        let mut home = ForeignHome::new(*agent, if is_project { workspace } else { home }, workspace);
+        home.is_project = is_project;
         match agent {
             ForeignAgent::Claude => claude::read_claude(&mut home),
             ForeignAgent::Codex => codex::read_codex(&mut home),

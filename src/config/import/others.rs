@@ -53,19 +53,21 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
 }
 
 pub(super) fn read_opencode(home: &mut ForeignHome<'_>) {
-    const DIR: &str = ".config/opencode";
-    home.take_instructions(".config/opencode/AGENTS.md");
+    let dir = if home.is_project { ".opencode" } else { ".config/opencode" };
+    home.take_instructions(&format!("{dir}/AGENTS.md"));
     for folder in ["skill", "skills"] {
-        home.take_skills(&format!("{DIR}/{folder}"));
+        home.take_skills(&format!("{dir}/{folder}"));
     }
     for folder in ["command", "commands"] {
-        take_commands(home, &format!("{DIR}/{folder}"));
+        take_commands(home, &format!("{dir}/{folder}"));
     }
     for folder in ["agent", "agents"] {
-        take_agents(home, &format!("{DIR}/{folder}"));
+        take_agents(home, &format!("{dir}/{folder}"));
     }
-    for file in ["opencode.json", "opencode.jsonc"] {
-        let Some(settings) = home.read_object(&format!("{DIR}/{file}"), parse_commented) else { continue };
+    let dirs: &[&str] = if home.is_project { &[".opencode/", ""] } else { &[".config/opencode/"] };
+    for file in dirs.iter().flat_map(|dir| ["opencode.json", "opencode.jsonc"].map(|file| format!("{dir}{file}")))
+    {
+        let Some(settings) = home.read_object(&file, parse_commented) else { continue };
         for (key, value) in &settings {
             match key.as_str() {
                 "$schema" => {}
@@ -80,7 +82,8 @@ pub(super) fn read_opencode(home: &mut ForeignHome<'_>) {
 }
 
 pub(super) fn read_crush(home: &mut ForeignHome<'_>) {
-    let Some(settings) = home.read_object(".config/crush/crush.json", parse_commented) else { return };
+    let file = if home.is_project { ".crush.json" } else { ".config/crush/crush.json" };
+    let Some(settings) = home.read_object(file, parse_commented) else { return };
     for (key, value) in &settings {
         match key.as_str() {
             "$schema" => {}

@@ -102,8 +102,10 @@ const OWN_SERVERS: &[NarrowRow] = &[
 ];
 
 /// For a hook that the project brings: it runs inside the walls of commands.
-const OWN_HOOKS: &[NarrowRow] =
-    &[("name enabled on match command time_limit", NarrowRule::Own), ("trusted", NarrowRule::OneOf(&["false"]))];
+const OWN_HOOKS: &[NarrowRow] = &[
+    ("name enabled on match command speaks time_limit", NarrowRule::Own),
+    ("trusted", NarrowRule::OneOf(&["false"])),
+];
 
 /// The keys that an agent added by the project inherits from the user's default agent, so that it is not wider.
 pub(super) const STANDS_ON: &str =

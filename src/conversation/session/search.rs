@@ -11,6 +11,7 @@ use super::error::SessionError;
 use super::lines::{LogLines, contains_ignoring_case};
 use super::listing::{SessionSummary, open_log};
 use super::store::Store;
+use crate::base::spelling::spell;
 use crate::base::text;
 use crate::conversation::message::Author;
 
@@ -50,11 +51,7 @@ pub enum WordsBy {
 impl WordsBy {
     /// `user`, `assistant`, `tool`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
+        spell(&self)
     }
 }
 

@@ -153,7 +153,6 @@ impl Figures {
     }
 
     /// The share of calls that failed, 0 to 1.
-    #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^52 calls")]
     pub fn error_rate(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { self.errors as f64 / self.calls as f64 }
     }

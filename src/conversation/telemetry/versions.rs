@@ -107,7 +107,6 @@ pub fn version_json(prompt: &str, figures: &VersionFigures) -> Value {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody counts 2^52 tokens")]
 fn divide(sum: u64, count: u64) -> f64 {
     sum as f64 / count as f64
 }

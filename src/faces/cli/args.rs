@@ -124,7 +124,7 @@ pub enum CliCommand {
     },
     /// Take over what you set up for another agent: a table first, then what is new is written
     #[command(
-        after_help = "Examples:\n  agent import --dry-run\n  agent import claude\n\nRead are the files of Claude Code, codex, \
+        after_help = "Examples:\n  agent import --dry-run\n  agent import claude\n  agent import --project\n\nRead are the files of Claude Code, codex, \
                       Gemini CLI, opencode, crush, goose and aider in your home, and by name the .mcp.json here: instructions, \
                       skills, commands, agents, servers of tools, rules, hooks and endpoints. Keys are not copied, nothing of \
                       theirs is changed, and what you have here already stays."
@@ -134,6 +134,9 @@ pub enum CliCommand {
         #[arg(value_name = "AGENT", hide_possible_values = true, value_parser = parse_agent())]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a help text, not a link")]
         source: Option<ForeignAgent>,
+        /// Take over what this workspace brings along (.claude, .codex, .gemini, .opencode), to .agent in it
+        #[arg(long)]
+        project: bool,
         /// Print the table and the files; write nothing
         #[arg(long)]
         dry_run: bool,
@@ -196,7 +199,11 @@ pub enum CliCommand {
     /// Check what a run needs: the configuration, the model (one short request), the sandbox, the terminal, the disk,
     /// git
     #[command(after_help = "Exit codes: 0 when all is well, 1 when something needs fixing.")]
-    Doctor,
+    Doctor {
+        /// Ask where releases lie whether there is a newer version
+        #[arg(long)]
+        online: bool,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent"

@@ -2,6 +2,7 @@
 
 mod account;
 mod disks;
+mod newer;
 mod screen;
 
 use std::fmt::Write;
@@ -24,12 +25,16 @@ use account::{DoctorCheck, Health};
 /// The longest that the doctor waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) fn run_doctor(setup: &CliSetup) -> CommandOutcome {
+pub(super) fn run_doctor(setup: &CliSetup, online: bool) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let version = format!("{} on {os}, {arch}", env!("CARGO_PKG_VERSION"));
     let (config, check) = check_configuration(setup, &workspace)?;
-    let mut checks = vec![("version", DoctorCheck::good(version)), ("config", check)];
+    let mut checks = vec![("version", DoctorCheck::good(version))];
+    if online {
+        checks.push(("newer", newer::check_newer(&setup.env)?));
+    }
+    checks.push(("config", check));
     if let Some(config) = &config {
         let check = check_model(config).unwrap_or_else(|error| DoctorCheck::bad(error.to_string()));
         checks.push(("model", check));

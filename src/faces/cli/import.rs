@@ -3,24 +3,42 @@
 use std::io::{self, BufRead, IsTerminal, Write as _};
 
 use crate::base::text::count_noun;
-use crate::config::{EntryPlan, EntryState, ForeignAgent, ImportEntry, read_setups, settle_entries, write_entry};
+use crate::config::{
+    EntryPlan, EntryState, ForeignAgent, ImportEntry, PROJECT_FOLDER, read_setups, settle_entries, write_entry,
+};
 
 use super::setup::CliSetup;
 use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_visible};
 
-pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_run: bool) -> CommandOutcome {
+pub(super) fn import_setup(
+    setup: &CliSetup,
+    source: Option<ForeignAgent>,
+    is_project: bool,
+    dry_run: bool,
+) -> CommandOutcome {
     let workspace = setup.workspace()?;
     let dirs = setup.env.dirs();
     // What the workspace brings along is taken only when a person names it.
     let own = ForeignAgent::ALL.into_iter().filter(|agent| *agent != ForeignAgent::McpJson);
     let agents = source.map_or_else(|| own.collect(), |agent| vec![agent]);
-    let found = read_setups(&agents, &dirs, workspace.root());
+    let found = read_setups(&agents, &dirs.home, workspace.root(), is_project);
+    let (from, to) = if is_project {
+        (workspace.root(), workspace.root().join(PROJECT_FOLDER))
+    } else {
+        (&*dirs.home, dirs.config)
+    };
     if found.is_empty() {
         let of = source.map_or("another agent", ForeignAgent::word);
-        note_progress(&format!("Nothing of {of} was found in {}.", dirs.home.display()));
+        note_progress(&format!("Nothing of {of} was found in {}.", from.display()));
         return Ok(exit::DONE);
     }
-    let states = settle_entries(&found, &dirs.config);
+    // Others made the workspace: nothing is written through their links.
+    let folders = ["", "agents", "commands", "hooks", "mcp", "models", "skills"].map(|folder| to.join(folder));
+    if let Some(link) = folders.iter().find(|folder| is_project && folder.is_symlink()) {
+        let why = format!("{} is a link, and nothing is written through it", link.display());
+        return Err(CommandFailure::word(exit::CONFIGURATION, why));
+    }
+    let states = settle_entries(&found, &to);
     let rows: Vec<_> = found.iter().zip(&states).map(|(entry, state)| write_row(entry, *state)).collect();
     print_entries(&rows)?;
     let new: Vec<&ImportEntry> = found
@@ -43,15 +61,16 @@ pub(super) fn import_setup(setup: &CliSetup, source: Option<ForeignAgent>, dry_r
         note_progress("Nothing is new.");
         return Ok(exit::DONE);
     }
-    if !is_wanted(&format!("{count} new. Write them to {}?", dirs.config.display()))? {
+    if !is_wanted(&format!("{count} new. Write them to {}?", to.display()))? {
         note_progress("Nothing was written.");
         return Ok(exit::DONE);
     }
     let failed = |why| CommandFailure::word(exit::FAILED, why);
     for entry in &new {
-        write_entry(entry, &new, &dirs.config).map_err(failed)?;
+        write_entry(entry, &new, &to).map_err(failed)?;
     }
-    note_progress(&format!("{count} in {} now; `agent config check` reads them.", dirs.config.display()));
+    let next = if is_project { "a chat asks whether they are trusted" } else { "`agent config check` reads them" };
+    note_progress(&format!("{count} in {} now; {next}.", to.display()));
     Ok(exit::DONE)
 }
 

@@ -94,7 +94,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Worker(args) => worker::run_worker(setup, args),
         CliCommand::Review(args) => review::run_review(&setup, args),
         CliCommand::Plugin(command) => plugin::run_plugin(&setup, command),
-        CliCommand::Import { source, dry_run } => import::import_setup(&setup, source, dry_run),
+        CliCommand::Import { source, project, dry_run } => import::import_setup(&setup, source, project, dry_run),
         CliCommand::Init { dir, prompts, skills, examples, all } => {
             let skills = match skills {
                 _ if all => InitSkills::All,
@@ -117,7 +117,7 @@ fn dispatch_command(cli: Cli, env: Env) -> CommandOutcome {
         CliCommand::Session(command) => session::run_session(&setup, command),
         CliCommand::Stats { by: Some(_), all, output, .. } => stats::by_prompt(&setup, all, output),
         CliCommand::Stats { session, output, .. } => stats::run_stats(&setup, session, output),
-        CliCommand::Doctor => doctor::run_doctor(&setup),
+        CliCommand::Doctor { online } => doctor::run_doctor(&setup, online),
         CliCommand::Completions { shell } => print_text(args::write_completion_script(shell)?),
         CliCommand::Man => print_text(args::write_manual()?),
     }

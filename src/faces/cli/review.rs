@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions};
+use crate::base::spelling::spell;
 use crate::base::text;
 use crate::config::SettingFlags;
 use crate::faces::collector::CollectorExport;
@@ -52,11 +53,7 @@ enum Severity {
 
 impl Severity {
     fn word(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
+        spell(&self)
     }
 
     /// The command of a workflow that shows it.

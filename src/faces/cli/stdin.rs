@@ -98,7 +98,6 @@ fn describe_silence(waited: Duration) -> String {
 }
 
 /// A size for people: `6 bytes`, `3.0 KiB`.
-#[expect(clippy::cast_precision_loss, reason = "one digit of at most 16 MiB is shown")]
 fn format_size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),

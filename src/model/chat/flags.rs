@@ -9,7 +9,6 @@ use crate::config::CacheLifetime;
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct ChatFlags {
     /// PDFs may be sent.
     pub documents: bool,

@@ -7,7 +7,6 @@ use super::super::history::Pictures;
 /// The behaviours of one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a model")]
 pub struct GeminiFlags {
     pub thinking: GeminiThinking,
     pub temperature: bool,

@@ -251,7 +251,6 @@ impl Book {
 }
 
 /// What the closing answer needs after a reply of `reply` tokens; the longest has `most`.
-#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 fn interpolate_need(shortest: Amount, longest: Amount, reply: u64, most: u64) -> Amount {
     let share = reply as f64 / most.max(1) as f64;
     let usd = shortest.usd + (longest.usd - shortest.usd) * share;

@@ -78,7 +78,6 @@ fn most_usd(input: u64, cached: u64, output: u64, prices: &Prices) -> f64 {
 }
 
 /// The cost in USD of one request. The size of its input selects the price tier for the whole request.
-#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 pub fn cost_usd(usage: &Usage, prices: &Prices) -> f64 {
     let tier = prices.choose_tier(usage.input_tokens);
     let cached = usage.cached_input_tokens.min(usage.input_tokens);

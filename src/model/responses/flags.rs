@@ -8,7 +8,6 @@ use super::super::history::Pictures;
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct ResponsesFlags {
     /// PDFs may be sent.
     pub documents: bool,

@@ -80,7 +80,6 @@ impl<'r> AssertionData<'r> {
     /// The names that `expr` reads: [`EXPRESSION_NAMES`].
     pub fn names(&self) -> template::Value {
         let RunReply { calls, skills, cost, latency_ms, code, .. } = self.reply;
-        #[expect(clippy::cast_precision_loss, reason = "a latency needs no more digits")]
         let latency = *latency_ms as f64 / 1000.0;
         template::convert_value(&json!({
             "output": self.output,

@@ -91,7 +91,6 @@ fn list_log_factorials(most: u64) -> Vec<f64> {
     std::iter::once(0.0).chain(logs).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 runs")]
 fn to_float(count: u64) -> f64 {
     count as f64
 }

@@ -5,7 +5,6 @@ use crate::screen::ink::Theme;
 
 /// Abilities that not every terminal has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate ability")]
 pub struct Abilities {
     /// It can move its cursor and erase, so rows can be redrawn.
     pub draws: bool,

@@ -97,12 +97,7 @@ fn format_cost(facts: &TurnStatus<'_>) -> String {
 }
 
 /// Draws the context bar: `▓▓▓▓░░░░│░ 41 %`, with a mark where compression begins.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "an error of one cell is acceptable"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an error of one cell is acceptable")]
 fn draw_bar(context: ContextLevel) -> Line {
     let part = context.used as f64 / context.budget as f64;
     let cells = |part: f64| (part.clamp(0.0, 1.0) * CELLS as f64).round() as u64;

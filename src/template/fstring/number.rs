@@ -12,7 +12,6 @@ pub(super) fn of_integer(number: i128, spec: Spec) -> Result<String, String> {
         Some('o') => ("0o", format!("{magnitude:o}")),
         Some('x') => ("0x", format!("{magnitude:x}")),
         Some('X') => ("0X", format!("{magnitude:X}")),
-        #[expect(clippy::cast_precision_loss, reason = "Python rounds large integers here too")]
         Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%') => return of_float(number as f64, spec),
         Some('c') => {
             let c = u32::try_from(number).ok().and_then(char::from_u32);

@@ -169,7 +169,6 @@ pub fn left_out(count: u64) -> String {
 pub fn format_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
         None => format!("{bytes} B"),
     }

@@ -142,7 +142,6 @@ fn stem_word(word: &str) -> Option<String> {
     Some(stem)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no list of tools is so long")]
 fn to_float(count: usize) -> f64 {
     count as f64
 }

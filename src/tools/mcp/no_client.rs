@@ -16,7 +16,6 @@ use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 pub(super) struct NoConnection(Infallible);
 
 impl NoConnection {
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn open(_transport: McpTransport, _era: Option<McpEra>) -> Result<Self, String> {
         Err("cannot be used: this program was built without the feature `mcp`".to_owned())
     }
@@ -37,22 +36,18 @@ impl NoConnection {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_tools(&self, _most: usize) -> Result<Vec<Arc<Value>>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_skills(&self, _most: usize) -> Result<Vec<ServedSkill>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn fetch_resource(&self, _uri: &str) -> Result<Vec<u8>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn call_tool(
         &self,
         _name: &str,
@@ -62,32 +57,26 @@ impl NoConnection {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn read_resource(&self, _uri: &str) -> Result<Vec<McpPart>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_resources(&self) -> Result<Vec<(String, String)>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_templates(&self) -> Result<Vec<(String, String)>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn complete_argument(&self, _begun: &BegunArgument) -> Result<Vec<String>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn list_prompts(&self) -> Result<Vec<(String, Vec<String>)>, String> {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "as the other one")]
     pub async fn write_prompt(&self, _name: &str, _arguments: Map<String, Value>) -> Result<Vec<McpPart>, String> {
         match self.0 {}
     }

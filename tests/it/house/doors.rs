@@ -15,6 +15,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // data
     ("aho_corasick", &["src/base/secrets/shapes.rs"]),
     ("saphyr_parser", &["src/base/yaml.rs", "src/base/yaml/"]),
+    ("serde_variant", &["src/base/spelling.rs"]),
     ("toml", &["src/config/import/"]),
     ("serde_yaml", &["src/base/yaml.rs", "src/base/yaml/"]),
     ("jsonschema", &["src/base/validator.rs"]),

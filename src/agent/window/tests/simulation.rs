@@ -30,7 +30,6 @@ struct SimulatedWork {
     turn: u64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
 fn run(way: Option<Strategy>, window: u64, work: SimulatedWork, steps: u64) -> SimulatedCourse {
     let budget = budget(window);
     let mut desk = Desk::new(way.unwrap_or_default(), budget, (budget.tokens / 4).min(3000));

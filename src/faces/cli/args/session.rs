@@ -197,7 +197,6 @@ pub enum SessionCommand {
 
 /// What an undo or a redo touches, and how.
 #[derive(Debug, Clone, Copy, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub struct UndoPart {
     /// Only the files
     #[arg(long, conflicts_with = "conversation")]
