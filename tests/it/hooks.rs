@@ -143,19 +143,32 @@ if texts[-1] != "Really finished.":
 
 #[test]
 fn a_hook_that_fails_has_no_say_and_is_named() {
-    for (script, why) in [
-        ("exit 1", "it ended with 1"),
-        ("echo '{broken'", "is no JSON object"),
-        ("sleep 60", "it took longer than 300ms"),
-        ("yes | head -c 3000000", "printed more than"),
-        ("kill -9 $PPID; kill -9 $$", "it was ended by"),
+    for (script, limit, why) in [
+        ("exit 1", "", "it ended with 1"),
+        ("echo '{broken'", "", "is no JSON object"),
+        ("sleep 60", "time_limit: 300ms\n", "it took longer than 300ms"),
+        ("yes | head -c 3000000", "", "printed more than"),
+        ("kill -9 $PPID; kill -9 $$", "", "it was ended by"),
     ] {
-        let (_server, run) = with_hook(write("a.txt"), &hook("before_tool", "time_limit: 300ms\n", script));
+        let (_server, run) = with_hook(write("a.txt"), &hook("before_tool", limit, script));
         let output = run.run().success().stderr_has("the hook `mine` had no say").stderr_has(why);
         assert!(output.place.exists("a.txt"), "{script}");
     }
-    let (_server, run) = with_hook(write("a.txt"), "on: before_tool\ncommand: [no-such-program]\n");
-    run.run().success().stderr_has("had no say");
+    for trust in ["", "trusted: true\n"] {
+        let (_server, run) =
+            with_hook(write("a.txt"), &format!("on: before_tool\n{trust}command: [no-such-thing]\n"));
+        run.run().success().stderr_has("had no say").stderr_has("no-such-thing");
+    }
+}
+
+#[test]
+fn what_a_hook_leaves_behind_does_not_hold_up_its_say() {
+    for trust in ["", "trusted: true\n"] {
+        let leaves = hook("before_tool", trust, "sleep 1000 & (setsid sleep 1001 &); echo 'not this' >&2; exit 2");
+        let (server, run) = with_hook(write("a.txt"), &leaves);
+        assert!(!run.run().success().place.exists("a.txt"), "{trust}");
+        assert!(server.requests()[1].last_result().contains("the hook `mine` says: not this"));
+    }
 }
 
 #[test]

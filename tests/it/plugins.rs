@@ -59,7 +59,7 @@ fn every_part_of_a_plugin_is_shown_and_works_and_goes_with_it() {
     fs::create_dir_all(place.home().join(".config/agent")).expect("made");
     let added = plugin(&place, &["add", &dir.to_string_lossy()]).success().stderr_has("guard is installed.");
     for row in [
-        "command  look", "agent    guard-strict", "skill    guarding", "server   guard-docs",
+        "command  guard-look", "agent    guard-strict", "skill    guarding", "server   guard-docs",
         "hook     guard-pretooluse-1",
     ] {
         assert!(added.stdout.contains(row), "{row}: {}", added.stdout);
@@ -120,6 +120,16 @@ fn an_update_shows_what_changed_and_a_repository_is_a_source() {
 }
 
 #[test]
+fn a_skill_in_place_of_a_built_in_one_is_told() {
+    let place = Place::new();
+    let dir = write_plugin(&place);
+    fs::write(dir.join("skills/guarding/SKILL.md"), "---\nname: code-review\ndescription: x\n---\nx\n")
+        .expect("written");
+    let shown = plugin(&place, &["add", &dir.to_string_lossy()]).success();
+    shown.stdout_has("it stands in for the built-in one of its name");
+}
+
+#[test]
 fn what_is_no_plugin_or_leads_out_is_refused_and_nothing_is_written() {
     let place = Place::new();
     let dir = write_plugin(&place);
@@ -131,7 +141,7 @@ fn what_is_no_plugin_or_leads_out_is_refused_and_nothing_is_written() {
     put_file(&place, "home/private.md", "mine\n");
     fs::write(&manifest, r#"{"name": "guard", "commands": "../home"}"#).expect("written");
     let shown = plugin(&place, &["add", &dir.to_string_lossy()]).stdout;
-    assert!(!shown.contains("private"), "{shown}");
+    assert!(!shown.contains("private") && shown.contains("it lies outside of the plugin"), "{shown}");
     plugin(&place, &["remove", "guard"]).success();
     fs::create_dir_all(own.join("mcp")).expect("made");
     fs::write(own.join("mcp/guard-docs.yaml"), "command: [mine]\n").expect("written");

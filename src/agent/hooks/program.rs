@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::config::HookConfig;
-use crate::safety::process::{Exit, ServerLaunch, ServerStreams};
+use crate::safety::process::{Exit, LINGER, ServerLaunch, ServerStreams};
 use crate::safety::sandbox::{Protection, SandboxProfile, TempRoom, Walls};
 use crate::tools::keep_programs_outside;
 
@@ -60,23 +60,37 @@ pub(super) async fn run_hook(
     let input = input.to_string();
     let protection = walls.as_ref().map(|walls| Protection::begin(walls, &ground.workspace));
     let launch = ServerLaunch { line: &hook.command, dir: &ground.workspace, env: &env, walls: walls.as_ref() };
+    let program = hook.command.first().map_or("", String::as_str);
     let cannot = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            format!("there is no program `{}`", hook.command.first().map_or("", String::as_str))
-        }
+        io::ErrorKind::NotFound => format!("there is no program `{program}`"),
         _ => error.to_string(),
     };
     let (mut process, streams) = launch.start().map_err(cannot)?;
     let ServerStreams { input: mut into, output, errors } = streams;
     let work = async {
+        let (mut printed, mut complained) = (Vec::new(), Vec::new());
         let feed = async {
             // It need not read its input.
             let _ = into.write_all(input.as_bytes()).await;
             drop(into);
         };
-        let ((), output, errors) = tokio::join!(feed, read_bounded(output), read_bounded(errors));
-        let exit = process.wait().await.map_err(|error| error.to_string())?;
-        Ok(EndedHook { exit, output: output?, errors: errors? })
+        let mut talk = Box::pin(async {
+            tokio::join!(feed, read_start(output, &mut printed), read_start(errors, &mut complained))
+        });
+        let exit = tokio::select! {
+            exit = process.wait() => {
+                // What it left behind may hold its pipes for ever.
+                let _ = tokio::time::timeout(LINGER, &mut talk).await;
+                exit
+            }
+            _ = &mut talk => process.wait().await,
+        };
+        drop(talk);
+        Ok(EndedHook {
+            exit: exit.map_err(cannot)?,
+            output: read_text(&printed)?,
+            errors: read_text(&complained)?,
+        })
     };
     let ended = tokio::time::timeout(hook.time_limit, work).await;
     // It ends with all that it started.
@@ -100,11 +114,15 @@ fn lend_file(walls: Option<&Walls>, text: &str) -> io::Result<(NamedTempFile, Pa
     Ok((file, path))
 }
 
-async fn read_bounded(from: impl AsyncRead + Unpin) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    from.take(MOST_OUTPUT + 1).read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
+/// Reads no more than tells that it is too much.
+async fn read_start(from: impl AsyncRead + Unpin, bytes: &mut Vec<u8>) {
+    // What came before an error was printed.
+    let _ = from.take(MOST_OUTPUT + 1).read_to_end(bytes).await;
+}
+
+fn read_text(bytes: &[u8]) -> Result<String, String> {
     if bytes.len() as u64 > MOST_OUTPUT {
         return Err(format!("it printed more than {} KiB", MOST_OUTPUT >> 10));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }

@@ -27,11 +27,11 @@ const EVENTS: [(&str, &str); 9] = [
 
 pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
     home.take_instructions(".claude/CLAUDE.md");
-    for (name, _) in home.list_dirs(".claude/skills") {
+    for (name, _) in home.list_dirs(&[".claude/skills"]) {
         home.add("skill", name, EntryPlan::Used, "read where it is");
     }
-    take_commands(home, ".claude/commands");
-    take_agents(home, ".claude/agents");
+    take_commands(home, &[".claude/commands"]);
+    take_agents(home, &[".claude/agents"]);
     if let Some(state) = home.read_object(".claude.json", parse_commented) {
         take_servers(home, state.get("mcpServers"));
         for (project, settings) in state.get("projects").into_iter().flat_map(entries) {
@@ -42,19 +42,17 @@ pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
         }
     }
     for file in ["settings.json", "settings.local.json"] {
-        let settings = home.read_object(&format!(".claude/{file}"), parse_commented);
-        settings.iter().flatten().for_each(|(key, value)| take_setting(home, key, value));
-    }
-}
-
-fn take_setting(home: &mut ForeignHome<'_>, key: &str, value: &Value) {
-    match key {
-        "$schema" => {}
-        "permissions" => take_permissions(home, value),
-        "hooks" => take_hooks(home, value),
-        "mcpServers" => take_servers(home, Some(value)),
-        "model" => home.leave("setting", key, "name a model with -m, or in models/default.yaml"),
-        key => home.leave_unknown(key),
+        let Some(settings) = home.read_object(&format!(".claude/{file}"), parse_commented) else { continue };
+        for (key, value) in &settings {
+            match key.as_str() {
+                "$schema" => {}
+                "permissions" => take_permissions(home, value),
+                "hooks" => take_hooks(home, value),
+                "mcpServers" => take_servers(home, Some(value)),
+                "model" => home.leave("setting", key, "name a model with -m, or in models/default.yaml"),
+                key => home.leave_unknown(key),
+            }
+        }
     }
 }
 

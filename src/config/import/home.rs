@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{EntryPlan, ForeignAgent, ImportEntry};
+use crate::base::builtin;
+use crate::base::frontmatter::split_head;
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes};
+
+/// Reads a text in one of the forms of data.
+type ParseData = fn(&str) -> Result<Value, String>;
 
 /// The home, or the project, while one agent's files are read.
 pub(super) struct ForeignHome<'a> {
@@ -69,12 +74,7 @@ impl<'a> ForeignHome<'a> {
         self.leave("setting", key, "nothing here corresponds to it");
     }
 
-    /// A text file below the home; `None` if it does not exist. One that cannot be read is an entry.
-    pub fn read_text(&mut self, below: &str) -> Option<String> {
-        let path = self.path(below);
-        self.read_path(&path)
-    }
-
+    /// A text file; `None` if it does not exist. One that cannot be read is an entry.
     pub fn read_path(&mut self, path: &Path) -> Option<String> {
         if self.leads_out(path) {
             self.leave("file", path.display().to_string(), "a link leads out of the workspace");
@@ -93,13 +93,8 @@ impl<'a> ForeignHome<'a> {
     }
 
     /// An object in a file of this form.
-    pub fn read_object(
-        &mut self,
-        below: &str,
-        parse: impl Fn(&str) -> Result<Value, String>,
-    ) -> Option<Map<String, Value>> {
-        let text = self.read_text(below)?;
-        match parse(&text) {
+    pub fn read_object(&mut self, below: &str, parse: ParseData) -> Option<Map<String, Value>> {
+        match parse(&self.read_path(&self.path(below))?) {
             Ok(Value::Object(object)) => Some(object),
             otherwise => {
                 let why = otherwise.err().unwrap_or_else(|| "it holds no settings".to_owned());
@@ -109,20 +104,24 @@ impl<'a> ForeignHome<'a> {
         }
     }
 
-    /// The entries of a directory, by name: the name without the ending, and the path.
-    pub fn list(&self, below: &str, ending: &str) -> Vec<(String, PathBuf)> {
+    /// The files of directories, by name: the name without the ending, and the path.
+    pub fn list(&self, folders: &[impl AsRef<str>], ending: &str) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
-        if !self.leads_out(&self.path(below)) {
-            list_into(&self.path(below), "", ending, &mut found);
+        for folder in folders.iter().map(|folder| self.path(folder.as_ref())).filter(|path| !self.leads_out(path))
+        {
+            list_into(&folder, "", ending, &mut found);
         }
         found.sort();
         found
     }
 
-    /// The directories in a directory, by name.
-    pub fn list_dirs(&self, below: &str) -> Vec<(String, PathBuf)> {
-        let listing = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
-        let dirs = listing.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    /// The directories in directories, by name.
+    pub fn list_dirs(&self, folders: &[impl AsRef<str>]) -> Vec<(String, PathBuf)> {
+        let listings = folders.iter().flat_map(|folder| fs::read_dir(self.path(folder.as_ref())));
+        let dirs = listings
+            .flatten()
+            .flatten()
+            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
         let mut dirs: Vec<_> = dirs.filter(|(_, path)| path.is_dir() && !self.leads_out(path)).collect();
         dirs.sort();
         dirs
@@ -130,7 +129,7 @@ impl<'a> ForeignHome<'a> {
 
     /// Instructions for every workspace.
     pub fn take_instructions(&mut self, below: &str) {
-        let Some(text) = self.read_text(below).filter(|text| !text.trim().is_empty()) else { return };
+        let Some(text) = self.read_path(&self.path(below)).filter(|text| !text.trim().is_empty()) else { return };
         if self.is_project {
             return self.leave("instructions", below, "put what it says into AGENTS.md");
         }
@@ -138,12 +137,14 @@ impl<'a> ForeignHome<'a> {
     }
 
     /// Skills in directories of their own.
-    pub fn take_skills(&mut self, below: &str) {
-        for (name, path) in self.list_dirs(below) {
-            if path.join("SKILL.md").is_file() {
-                let to = Path::new("skills").join(&name);
-                self.add("skill", name, EntryPlan::Copy(to, path), "");
-            }
+    pub fn take_skills(&mut self, folders: &[impl AsRef<str>]) {
+        for (name, path) in self.list_dirs(folders) {
+            let Some(text) = self.read_path(&path.join("SKILL.md")) else { continue };
+            let head = split_head(&text).ok().and_then(|parts| parse_yaml(parts.head?).ok()).unwrap_or_default();
+            let is_ours = builtin::SKILLS.get_dir(head["name"].as_str().unwrap_or(&name)).is_some();
+            let note = if is_ours { "it stands in for the built-in one of its name" } else { "" };
+            let to = Path::new("skills").join(&name);
+            self.add("skill", name, EntryPlan::Copy(to, path), note);
         }
     }
 }

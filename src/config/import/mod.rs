@@ -13,6 +13,10 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use crate::base::spelling::spell;
+
 use home::ForeignHome;
 
 pub use installed::{PluginLock, plugin_root};
@@ -20,7 +24,8 @@ pub use plugin::{ForeignPlugin, read_plugin};
 pub use settle::{EntryState, settle_entries, write_entry};
 
 /// An agent whose setup can be taken over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ForeignAgent {
     Claude,
     Codex,
@@ -30,6 +35,7 @@ pub enum ForeignAgent {
     Goose,
     Aider,
     /// The servers of an `.mcp.json` in the workspace, which others wrote: only by name.
+    #[serde(rename = "mcp.json")]
     McpJson,
 }
 
@@ -48,16 +54,7 @@ impl ForeignAgent {
 
     /// The word that the command line takes.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Crush => "crush",
-            Self::Goose => "goose",
-            Self::Aider => "aider",
-            Self::McpJson => "mcp.json",
-        }
+        spell(&self)
     }
 }
 

@@ -16,8 +16,8 @@ const APPROVAL: &str = "--approve, or rules in agent.yaml";
 
 pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
     home.take_instructions(".gemini/GEMINI.md");
-    home.take_skills(".gemini/skills");
-    for (name, path) in home.list(".gemini/commands", ".toml") {
+    home.take_skills(&[".gemini/skills"]);
+    for (name, path) in home.list(&[".gemini/commands"], ".toml") {
         let Some(text) = home.read_path(&path) else { continue };
         match parse_toml(&text) {
             Ok(command) if command["prompt"].is_string() => {
@@ -38,7 +38,7 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
             Err(why) => home.leave("command", name, why),
         }
     }
-    for (name, _) in home.list_dirs(".gemini/extensions") {
+    for (name, _) in home.list_dirs(&[".gemini/extensions"]) {
         home.leave("extension", name, "extensions are not read");
     }
     let Some(settings) = home.read_object(".gemini/settings.json", parse_commented) else { return };
@@ -55,15 +55,9 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
 pub(super) fn read_opencode(home: &mut ForeignHome<'_>) {
     let dir = if home.is_project { ".opencode" } else { ".config/opencode" };
     home.take_instructions(&format!("{dir}/AGENTS.md"));
-    for folder in ["skill", "skills"] {
-        home.take_skills(&format!("{dir}/{folder}"));
-    }
-    for folder in ["command", "commands"] {
-        take_commands(home, &format!("{dir}/{folder}"));
-    }
-    for folder in ["agent", "agents"] {
-        take_agents(home, &format!("{dir}/{folder}"));
-    }
+    home.take_skills(&["skill", "skills"].map(|folder| format!("{dir}/{folder}")));
+    take_commands(home, &["command", "commands"].map(|folder| format!("{dir}/{folder}")));
+    take_agents(home, &["agent", "agents"].map(|folder| format!("{dir}/{folder}")));
     let dirs: &[&str] = if home.is_project { &[".opencode/", ""] } else { &[".config/opencode/"] };
     for file in dirs.iter().flat_map(|dir| ["opencode.json", "opencode.jsonc"].map(|file| format!("{dir}{file}")))
     {

@@ -141,10 +141,11 @@ pub(super) fn take_servers(home: &mut ForeignHome<'_>, servers: Option<&Value>) 
 }
 
 /// Slash commands: Markdown with a head of which we know three keys.
-pub(super) fn take_commands(home: &mut ForeignHome<'_>, below: &str) {
-    for (name, path) in home.list(below, ".md") {
+pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[impl AsRef<str>]) {
+    for (name, path) in home.list(folders, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
-        let to = Path::new("commands").join(format!("{}.md", home.name_file(&name)));
+        let name = home.name_file(&name);
+        let to = Path::new("commands").join(format!("{name}.md"));
         let Ok((head, body)) = split_head(&text) else {
             home.leave("command", name, "its head cannot be read");
             continue;
@@ -167,8 +168,8 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, below: &str) {
 }
 
 /// Agents: Markdown whose body is the system prompt.
-pub(super) fn take_agents(home: &mut ForeignHome<'_>, below: &str) {
-    for (name, path) in home.list(below, ".md") {
+pub(super) fn take_agents(home: &mut ForeignHome<'_>, folders: &[impl AsRef<str>]) {
+    for (name, path) in home.list(folders, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
         let Ok((head, body)) = split_head(&text) else {
             home.leave("agent", name, "its head cannot be read");

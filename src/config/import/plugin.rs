@@ -65,26 +65,24 @@ pub fn read_plugin(dir: &Path, root: impl FnOnce(&str) -> PathBuf) -> Result<For
 }
 
 fn take_parts(home: &mut ForeignHome<'_>, manifest: &Map<String, Value>) {
-    let paths = |key: &str, usual: &str| {
+    let paths = |home: &mut ForeignHome<'_>, key: &str, usual: &str| {
         let own = manifest.get(key).map(list_texts).unwrap_or_default();
-        let is_inside = |path: &&String| {
+        let (inside, outside): (Vec<String>, Vec<String>) = own.into_iter().partition(|path| {
             Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-        };
-        let own = own.iter().filter(is_inside);
-        let own = own.map(|path| path.trim_start_matches("./").trim_end_matches('/').to_owned());
-        std::iter::once(usual.to_owned()).chain(own.filter(|path| path != usual)).collect::<Vec<_>>()
+        });
+        for path in outside {
+            home.leave("part", format!("{key} {path}"), "it lies outside of the plugin");
+        }
+        let inside = inside.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/').to_owned());
+        std::iter::once(usual.to_owned()).chain(inside.filter(|path| path != usual)).collect::<Vec<_>>()
     };
-    for path in paths("commands", "commands") {
-        take_commands(home, &path);
-    }
-    for path in paths("agents", "agents") {
-        take_agents(home, &path);
-    }
-    for path in paths("skills", "skills") {
-        home.take_skills(&path);
-    }
+    let (commands, agents) = (paths(home, "commands", "commands"), paths(home, "agents", "agents"));
+    take_commands(home, &commands);
+    take_agents(home, &agents);
+    let skills = paths(home, "skills", "skills");
+    home.take_skills(&skills);
     let inner = |key: &str| manifest.get(key).filter(|value| value.is_object()).cloned();
-    for path in paths("hooks", "hooks/hooks.json").iter().chain([&"hooks.json".to_owned()]) {
+    for path in paths(home, "hooks", "hooks/hooks.json").iter().chain([&"hooks.json".to_owned()]) {
         if let Some(hooks) = home.read_object(path, parse_commented) {
             take_hooks(home, hooks.get("hooks").unwrap_or(&Value::Null));
         }
@@ -92,7 +90,7 @@ fn take_parts(home: &mut ForeignHome<'_>, manifest: &Map<String, Value>) {
     if let Some(hooks) = inner("hooks") {
         take_hooks(home, hooks.get("hooks").unwrap_or(&hooks));
     }
-    for path in paths("mcpServers", ".mcp.json") {
+    for path in paths(home, "mcpServers", ".mcp.json") {
         if let Some(servers) = home.read_object(&path, parse_commented) {
             let servers = Value::Object(servers);
             take_servers(home, Some(servers.get("mcpServers").unwrap_or(&servers)));

@@ -31,9 +31,7 @@ pub(super) fn run_doctor(setup: &CliSetup, online: bool) -> CommandOutcome {
     let version = format!("{} on {os}, {arch}", env!("CARGO_PKG_VERSION"));
     let (config, check) = check_configuration(setup, &workspace)?;
     let mut checks = vec![("version", DoctorCheck::good(version))];
-    if online {
-        checks.push(("newer", newer::check_newer(&setup.env)?));
-    }
+    checks.extend(online.then(|| newer::check_newer(&setup.env)).transpose()?.map(|check| ("newer", check)));
     checks.push(("config", check));
     if let Some(config) = &config {
         let check = check_model(config).unwrap_or_else(|error| DoctorCheck::bad(error.to_string()));

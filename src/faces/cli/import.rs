@@ -80,6 +80,7 @@ pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
         (EntryPlan::Used, _) => "used",
         (_, EntryState::Same) => "there already",
         (_, EntryState::Differs) => "yours stays",
+        (EntryPlan::Copy(..), _) => "taken",
         _ if entry.note.is_empty() => "taken",
         _ => "rewritten",
     };

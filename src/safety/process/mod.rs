@@ -39,7 +39,7 @@ pub use shell::{SHELL, choose_shell, shell_name};
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 /// The wait for output after the child has exited: another process may keep its pipe open forever.
-const LINGER: Duration = Duration::from_millis(300);
+pub const LINGER: Duration = Duration::from_millis(300);
 /// The number of times that survivors are checked within that time.
 const LOOKS: u32 = 15;
 /// The capacity of a pipe in the kernel.

@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn check_newer(env: &Env) -> anyhow::Result<DoctorCheck> {
     let releases = env.get("AGENT_RELEASES").or(RELEASES).unwrap_or_default().trim_end_matches('/');
     if releases.is_empty() {
-        return Ok(DoctorCheck::weak(
-            "this build does not know where releases lie: AGENT_RELEASES names the address",
-        ));
+        return Ok(DoctorCheck::weak("nobody said where releases lie: AGENT_RELEASES names the address"));
     }
     let own = env!("CARGO_PKG_VERSION");
     Ok(match build_runtime()?.block_on(fetch_version(env, releases)) {
