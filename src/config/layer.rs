@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
 use super::folders::{COMMANDS, PLUGIN_LOCK, PLUGINS};
@@ -69,7 +69,7 @@ pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
     let built_in = LayerDir { layer: ConfigLayer::BuiltIn, dir: None, through: as_it_is.clone() };
     layers.dirs.push(Arc::new(built_in));
     if let Some(dir) = options.directory() {
-        match dir.canonicalize() {
+        match crate::files::canonicalize(&dir) {
             Ok(dir) if dir.is_dir() => {
                 layers.prompts_of(dir.parent(), &as_it_is);
                 layers.skill_dirs = skill_dirs::of_directory(&dir);
@@ -85,7 +85,7 @@ pub(super) fn find_layers(options: &LoadOptions<'_>) -> Layers {
     }
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
-    match user.symlink_metadata().and_then(|_| user.canonicalize()) {
+    match user.symlink_metadata().and_then(|_| crate::files::canonicalize(&user)) {
         Ok(dir) if dir.is_dir() => layers.add(ConfigLayer::User, dir, as_it_is),
         Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -225,13 +225,14 @@ fn walk_layer(layer: &Arc<LayerDir>, root: &Path, inside: &str, scan: &mut Scan)
 fn list_brought(layer: &Arc<LayerDir>, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
     for path in files {
         let Some(relative) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
+        let relative = relative.replace(MAIN_SEPARATOR, "/");
         let mut above =
-            Path::new(relative).ancestors().skip(1).filter_map(Path::to_str).filter(|dir| !dir.is_empty());
+            Path::new(&relative).ancestors().skip(1).filter_map(Path::to_str).filter(|dir| !dir.is_empty());
         if above.any(|dir| matches!(classify_dir(dir), LayerEntry::Other)) {
             continue;
         }
         let display = show_path(&path);
-        match classify_path(relative) {
+        match classify_path(&relative) {
             LayerEntry::File(kind, name, whole_template) => match layer.through.read_text(&path) {
                 Ok(Some(text)) => {
                     let (of, text, packed) = (Arc::clone(layer), text.into(), None);
@@ -242,7 +243,7 @@ fn list_brought(layer: &Arc<LayerDir>, root: &Path, files: Vec<PathBuf>, scan: &
             },
             LayerEntry::Unknown(_) => {
                 let mistake = Mistake::in_file(display, "is not a file of a configuration and is left out");
-                scan.unknown.push((relative.to_owned(), mistake));
+                scan.unknown.push((relative, mistake));
             }
             _ => {}
         }
@@ -260,7 +261,7 @@ impl Scan {
 /// The text of a file that is really in `root`: a link that leads out is refused.
 pub(super) fn read_inside(root: &Path, relative: &str) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let path = root.join(relative).canonicalize().map_err(unreadable)?;
+    let path = crate::files::canonicalize(&root.join(relative)).map_err(unreadable)?;
     if !path.starts_with(root) {
         return Err("is a link that leads out of its directory".to_owned());
     }

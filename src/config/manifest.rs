@@ -148,7 +148,7 @@ impl Manifest {
         if file.size > most {
             return Err(format!("is longer than {most} bytes"));
         }
-        let is_there = file.real.canonicalize().is_ok_and(|real| real == file.real);
+        let is_there = crate::files::canonicalize(&file.real).is_ok_and(|real| real == file.real);
         let bytes = read_bytes(&file.real, Links::Refuse, file.size).ok().flatten().filter(|_| is_there);
         let same = bytes.filter(|bytes| <[u8; 32]>::from(Sha256::digest(bytes)) == file.hash);
         same.map(Some).ok_or_else(|| "has changed since it was looked at, and is not used".to_owned())
@@ -176,7 +176,7 @@ fn list_places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>
             // Most workspaces have none of them, which one system call shows; following links takes one for each
             // directory.
             let exists = named.symlink_metadata().is_ok();
-            let Some(real) = exists.then(|| named.canonicalize().ok()).flatten() else { continue };
+            let Some(real) = exists.then(|| crate::files::canonicalize(&named).ok()).flatten() else { continue };
             if !real.is_dir() || own.contains(&real) {
                 continue;
             }
@@ -269,7 +269,7 @@ impl Making {
 
     fn link(&mut self, part: ManifestPart, dir: &Path, relative: PathBuf) -> Result<(), String> {
         let link = dir.join(&relative);
-        let Ok(real) = link.canonicalize() else {
+        let Ok(real) = crate::files::canonicalize(&link) else {
             self.refused.push(format!("{} is a link to nothing", show_path(&link)));
             return Ok(());
         };
@@ -325,7 +325,7 @@ mod tests {
 
     fn place() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().expect("a directory");
-        let root = dir.path().canonicalize().expect("it exists").join("repository");
+        let root = crate::files::canonicalize(dir.path()).expect("it exists").join("repository");
         fs::create_dir_all(root.join(".git")).expect("made");
         (dir, root)
     }

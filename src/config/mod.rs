@@ -154,7 +154,7 @@ mod tests {
 
     fn run(case: &Path) -> String {
         let work = tempfile::tempdir().expect("a directory");
-        let root = work.path().canonicalize().expect("a path");
+        let root = crate::files::canonicalize(work.path()).expect("a path");
         copy(&case.join("user"), &root.join("home/.config/agent"));
         copy(&case.join("project"), &root.join("workspace/.agent"));
         copy(&case.join("config"), &root.join("given"));

@@ -43,7 +43,7 @@ pub fn find_brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>)
         return None;
     }
     let own = skill_dirs::of_user(&env.dirs());
-    let own: Vec<PathBuf> = own.iter().filter_map(|own| own.dir.canonicalize().ok()).collect();
+    let own: Vec<PathBuf> = own.iter().filter_map(|own| crate::files::canonicalize(&own.dir).ok()).collect();
     Some(Arc::new(Manifest::find_brought(workspace, &own)))
 }
 

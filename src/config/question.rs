@@ -231,7 +231,7 @@ mod tests {
 
     fn described(files: &[(&str, &str)]) -> String {
         let dir = tempfile::tempdir().expect("a directory");
-        let root = dir.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(dir.path()).expect("it exists");
         for (path, text) in files {
             let path = root.join(path);
             fs::create_dir_all(path.parent().expect("inside")).expect("a directory");

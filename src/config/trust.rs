@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_yes_holds_for_that_content_alone() {
         let dir = tempfile::tempdir().expect("a directory");
-        let root = dir.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(dir.path()).expect("it exists");
         for path in [".git", ".agent", "sub/.agent/skills/x/scripts", ".claude/skills/y"] {
             fs::create_dir_all(root.join(path)).expect("made");
         }

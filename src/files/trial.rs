@@ -48,7 +48,7 @@ impl TrialCopy {
         let source = workspace.git_root().unwrap_or(workspace.root());
         let failed = |error: io::Error| format!("{} cannot be copied for a trial: {error}", source.display());
         make_private_dir(all).map_err(failed)?;
-        let all = all.canonicalize().map_err(failed)?;
+        let all = crate::files::canonicalize(all).map_err(failed)?;
         if all.starts_with(source) {
             return Err(format!("{} holds the copies of trials itself: start in a project", source.display()));
         }
@@ -113,7 +113,7 @@ pub fn forget_maker(top: &Path) {
 
 /// The copies in `all` of an owner whose process has ended, however it ended, since anybody looked.
 pub fn find_abandoned(all: &Path, owner: &Path) -> Vec<PathBuf> {
-    let Ok(all) = all.canonicalize() else { return Vec::new() };
+    let Ok(all) = crate::files::canonicalize(all) else { return Vec::new() };
     let is_own = |lock: &PathBuf| fs::read(lock).is_ok_and(|words| words == owner.as_os_str().as_encoded_bytes());
     let names = fs::read_dir(all).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_free = |lock: &PathBuf| File::open(lock).is_ok_and(|file| file.try_lock().is_ok());
@@ -128,7 +128,7 @@ fn lock_of(top: &Path) -> PathBuf {
 
 /// The directory in `all` of the copy with this workspace, if it is still there.
 pub fn find_trial(all: &Path, workspace: &Path) -> Option<PathBuf> {
-    let all = all.canonicalize().ok()?;
+    let all = crate::files::canonicalize(all).ok()?;
     let Component::Normal(own) = workspace.strip_prefix(&all).ok()?.components().next()? else { return None };
     let is_plain = workspace.components().all(|part| !matches!(part, Component::ParentDir));
     (is_plain && disk::read_facts(workspace).ok()?.kind == DirEntryKind::Dir).then(|| all.join(own))

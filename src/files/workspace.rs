@@ -57,7 +57,7 @@ impl Workspace {
     /// # Errors
     /// `dir` does not exist or is not a directory.
     pub fn open(dir: &Path) -> io::Result<Self> {
-        let root = dir.canonicalize()?;
+        let root = crate::files::canonicalize(dir)?;
         if !root.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
@@ -145,7 +145,7 @@ impl Workspace {
 
     /// Sets the user's home, and the function that finds the places of credentials.
     pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
-        let home = home.canonicalize().ok();
+        let home = crate::files::canonicalize(home).ok();
         Self { home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
@@ -154,7 +154,7 @@ impl Workspace {
     pub fn with_programs(self, dirs: Vec<PathBuf>) -> Self {
         let root = self.root.clone();
         let find = move || {
-            let dirs = dirs.iter().filter_map(|dir| dir.canonicalize().ok());
+            let dirs = dirs.iter().filter_map(|dir| crate::files::canonicalize(dir).ok());
             dirs.filter(|dir| dir.starts_with(&root) && *dir != root).collect()
         };
         Self { programs: Arc::new(LazyLock::new(Box::new(find))), ..self }
@@ -257,7 +257,7 @@ fn follow_links(path: &Path) -> PathBuf {
     const MOST_LINKS: usize = 40;
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
-        if let Ok(real) = path.canonicalize() {
+        if let Ok(real) = crate::files::canonicalize(&path) {
             return real;
         }
         match std::fs::read_link(&path) {

@@ -33,7 +33,9 @@ impl PromptDesk {
     /// The directory cannot be made or locked.
     pub fn open(prompts: &Path, name: &str) -> Result<Self, PromptError> {
         let dir = prompts.join(name);
-        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir));
+        // Windows locks no directories.
+        let open = || if cfg!(windows) { File::create(dir.join(".lock")) } else { File::open(&dir) };
+        let opened = fs::create_dir_all(&dir).and_then(|()| open());
         let locked = opened.and_then(|file| file.lock().map(|()| file));
         let lock = locked.map_err(|error| refuse_write(&dir, &error))?;
         // What a killed process left: nobody else writes here now.

@@ -102,7 +102,7 @@ fn find_named(path: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Ins
 /// regular file is opened: a pipe would block.
 fn read_file(path: &Path, top: &Path) -> Result<Option<InstructionFile>, String> {
     // Most directories have none, which one system call shows; following links takes one for each directory above.
-    let real = match path.symlink_metadata().and_then(|_| path.canonicalize()) {
+    let real = match path.symlink_metadata().and_then(|_| crate::files::canonicalize(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         real => real.map_err(|error| error.to_string())?,
     };

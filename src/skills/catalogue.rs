@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn nothing_outside_the_folder_is_read() {
         let root = tempfile::tempdir().expect("a directory");
-        let root = &root.path().canonicalize().expect("it exists");
+        let root = &crate::files::canonicalize(root.path()).expect("it exists");
         write(root, "s/a/SKILL.md", "---\nname: a\ndescription: d\n---\n");
         write(root, "s/a/docs/x.md", "one\ntwo\nthree\n");
         write(root, "s/a/logo.png", b"\x89PNG\r\n\0\0\0");

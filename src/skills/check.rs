@@ -44,7 +44,7 @@ impl SkillProblem {
 /// # Errors
 /// There is nothing to check.
 pub fn check_skills(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<SkillCheck>, String> {
-    let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
+    let root = crate::files::canonicalize(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {
         return Err(format!("{} is not a directory; name that of a skill, or one of skills", dir.display()));
     }
@@ -82,7 +82,7 @@ fn check_one(dir: &Path, file: &Path) -> SkillCheck {
 }
 
 fn read_content(dir: &Path, file: &Path) -> Result<String, String> {
-    let real: PathBuf = file.canonicalize().map_err(|error| error.to_string())?;
+    let real: PathBuf = crate::files::canonicalize(file).map_err(|error| error.to_string())?;
     if !real.starts_with(dir) {
         return Err(format!("it is a link out of {}", dir.display()));
     }

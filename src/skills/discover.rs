@@ -60,7 +60,7 @@ pub(super) fn read_skill(
         None
     };
     let is_link = file.symlink_metadata().is_ok_and(|data| data.is_symlink());
-    if is_link && !file.canonicalize().is_ok_and(|real| real.starts_with(dir)) {
+    if is_link && !crate::files::canonicalize(file).is_ok_and(|real| real.starts_with(dir)) {
         return leave_out(None, format!("it is a link out of {}", dir.display()));
     }
     if !file.is_file() {
@@ -90,7 +90,7 @@ pub(super) fn read_skill(
 /// The real path of a directory of skills; `None` if it does not exist or cannot be used; the latter is noted.
 pub(super) fn find_root(dir: &SkillDir, notes: &mut Vec<SkillNote>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {
+    let message = match (crate::files::canonicalize(&dir.dir), dir.top.as_deref()) {
         (Ok(root), Some(top)) if !root.starts_with(top) => format!("it is a link out of {}", top.display()),
         (Ok(root), _) => return Some(root),
         (Err(error), _) if missing(&error) && dir.scope != SkillScope::Configured => return None,
@@ -191,7 +191,7 @@ impl SkillSearch<'_> {
 
     /// The target of a link to a directory, if it is below the root.
     fn follow_link(&mut self, link: &Path) -> Option<PathBuf> {
-        let real = link.canonicalize().ok().filter(|real| real.is_dir())?;
+        let real = crate::files::canonicalize(link).ok().filter(|real| real.is_dir())?;
         if real.starts_with(self.root) {
             return Some(real);
         }

@@ -150,7 +150,7 @@ impl Folder<'_> {
         through: &FileAccess,
     ) -> Result<(u64, Option<Vec<u8>>), SkillError> {
         let shown = write_slashes(relative);
-        let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;
+        let real = crate::files::canonicalize(&root.join(relative)).map_err(|_| self.no_file(&shown))?;
         if !real.starts_with(root) {
             return Err(refuse_outside(&shown));
         }
@@ -196,7 +196,9 @@ fn walk_files(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
         }
         // A link may not lead outside, and a link to a directory could form a cycle.
         let is_file = match kind {
-            DirEntryKind::Link => path.canonicalize().is_ok_and(|real| real.starts_with(root) && real.is_file()),
+            DirEntryKind::Link => {
+                crate::files::canonicalize(&path).is_ok_and(|real| real.starts_with(root) && real.is_file())
+            }
             kind => kind == DirEntryKind::File,
         };
         if kind == DirEntryKind::Dir && depth < DEPTH {

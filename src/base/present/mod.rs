@@ -19,6 +19,7 @@ mod xml;
 use serde_json::Value;
 
 use crate::base::output::{CallStatus, Encoding, ResponseFormat, ToolOutput};
+use crate::base::spelling::spell;
 use crate::base::yaml;
 
 pub use data::fit_data;
@@ -66,7 +67,7 @@ pub fn select_view<'a>(
 ) -> ResultView<'a> {
     let text = |text: &str| ViewField::Text(text.to_owned());
     let content = ("content", text(&output.observation));
-    let outcome = || ("status", text(status_word(status)));
+    let outcome = || ("status", text(spell(&status)));
     // One line, even for readers that know further line breaks.
     let summary = || ("summary", text(&break_text_marks(&crate::base::text::make_visible(output.outcome()))));
     let data = || {
@@ -131,16 +132,6 @@ fn break_marks(data: &Value) -> Value {
             fields.iter().map(|(name, value)| (break_text_marks(name).into_owned(), break_marks(value))).collect()
         }
         other => other.clone(),
-    }
-}
-
-fn status_word(status: CallStatus) -> &'static str {
-    match status {
-        CallStatus::Ok => "ok",
-        CallStatus::Error => "error",
-        CallStatus::Denied => "denied",
-        CallStatus::Timeout => "timeout",
-        CallStatus::Cancelled => "cancelled",
     }
 }
 

@@ -53,7 +53,7 @@ impl<'a> ForeignHome<'a> {
 
     /// True if links lead out of the project whose files are read.
     fn leads_out(&self, path: &Path) -> bool {
-        self.is_project && path.canonicalize().is_ok_and(|whole| !whole.starts_with(self.workspace))
+        self.is_project && crate::files::canonicalize(path).is_ok_and(|whole| !whole.starts_with(self.workspace))
     }
 
     pub fn path(&self, below: &str) -> PathBuf {

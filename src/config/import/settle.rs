@@ -107,14 +107,14 @@ pub fn write_entry(entry: &ImportEntry, all: &[&ImportEntry], dir: &Path) -> Res
 }
 
 pub(super) fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
-    let from = from.canonicalize()?;
+    let from = crate::files::canonicalize(from)?;
     let (Some(above), Some(name), Some(parent), Some(new)) =
         (from.parent(), from.file_name(), to.parent(), to.file_name())
     else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     fs::create_dir_all(parent)?;
-    let parent = Dir::open(&parent.canonicalize()?)?;
+    let parent = Dir::open(&crate::files::canonicalize(parent)?)?;
     let copied = copy_tree(&Dir::open(above)?, name, &parent, OsStr::new(new), &mut SkillCopy { bytes: 0 });
     if copied.is_err() {
         let _ = fs::remove_dir_all(to);

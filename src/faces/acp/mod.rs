@@ -240,7 +240,7 @@ impl AcpServer {
 
     fn list(&self, params: &Value) -> Result<Value, RpcError> {
         let cwd = params["cwd"].as_str().map(Path::new);
-        let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf()));
+        let cwd = cwd.map(|cwd| crate::files::canonicalize(cwd).unwrap_or_else(|_| cwd.to_path_buf()));
         let listed = self.store(cwd.as_deref().unwrap_or(Path::new(".")))?.list(cwd.as_deref(), Timestamp::now());
         let listed = listed.map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?;
         let own = listed.sessions.into_iter().filter(|session| session.parent.is_none());

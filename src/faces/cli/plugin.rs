@@ -59,7 +59,7 @@ fn fetch_source(
         _ => (source, None),
     };
     if dir.is_dir() && !dir.join("HEAD").is_file() {
-        return Ok((dir.canonicalize()?, None));
+        return Ok((crate::files::canonicalize(&dir)?, None));
     }
     let clone = assembly::clone_repository(here.config, here.workspace, address, revision);
     let (place, dir) = build_runtime()?.block_on(clone)?;

@@ -154,7 +154,8 @@ async fn try_run(
 fn choose_dir(root: &Path, asked: Option<&Path>) -> Result<PathBuf, String> {
     let Some(asked) = asked else { return Ok(root.to_path_buf()) };
     let dir = root.join(asked);
-    let dir = dir.canonicalize().map_err(|error| format!("cannot work in {}: {error}", dir.display()))?;
+    let dir =
+        crate::files::canonicalize(&dir).map_err(|error| format!("cannot work in {}: {error}", dir.display()))?;
     if dir.starts_with(root) {
         Ok(dir)
     } else {

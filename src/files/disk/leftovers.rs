@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn only_what_a_process_that_is_gone_noted_is_removed() {
         let place = tempfile::tempdir().expect("a directory can be made");
-        let root = place.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(place.path()).expect("it exists");
         let path = |name: &str| root.join(name);
         for dir in ["notes", "a", "elsewhere"] {
             fs::create_dir(path(dir)).expect("made");

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn no_link_is_followed_and_nothing_special_is_opened() {
         let place = tempfile::tempdir().expect("a directory can be made");
-        let root = place.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(place.path()).expect("it exists");
         fs::create_dir_all(root.join("a/b")).expect("made");
         fs::write(root.join("a/b/file"), "text").expect("written");
         symlink(root.join("a"), root.join("link")).expect("linked");
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn directories_are_made_and_files_replaced_without_links() {
         let place = tempfile::tempdir().expect("a directory can be made");
-        let root = place.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(place.path()).expect("it exists");
         let outside = tempfile::tempdir().expect("a directory can be made");
         symlink(outside.path(), root.join("out")).expect("linked");
         symlink(outside.path().join("x"), root.join("x")).expect("linked");
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn what_is_moved_or_overwritten_is_whole() {
         let place = tempfile::tempdir().expect("a directory can be made");
-        let root = place.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(place.path()).expect("it exists");
         fs::create_dir_all(root.join("a/b")).expect("made");
         fs::write(root.join("a/b/file"), "long text\n").expect("written");
         symlink("file", root.join("a/b/link")).expect("linked");

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::base::spelling::spell;
 use crate::conversation::message::ToolCall;
 
 /// A message. As an entry of a [`ChatTemplate`](super::ChatTemplate) its texts are templates; filling a template gives
@@ -61,12 +62,7 @@ pub enum ChatRole {
 
 impl fmt::Display for ChatRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        })
+        f.write_str(spell(self))
     }
 }
 

@@ -96,7 +96,8 @@ impl PathTarget {
     pub fn find(workspace: &Workspace, dir: &Path, given: &Path, readable: &[PathBuf]) -> Self {
         let from = dir.join(given);
         let resolved = workspace.resolve_path(&from);
-        let lies_in = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| resolved.path.starts_with(dir));
+        let lies_in =
+            |dir: &PathBuf| crate::files::canonicalize(dir).is_ok_and(|dir| resolved.path.starts_with(dir));
         let protection = workspace.protection(&resolved.path);
         let judged = workspace.denied().former_path(&resolved.path);
         Self {

@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_rebase_that_stopped_runs_no_command_that_another_wrote() {
         let root = tempfile::tempdir().expect("a directory");
-        let root = root.path().canonicalize().expect("it is there");
+        let root = crate::files::canonicalize(root.path()).expect("it is there");
         let list = PathBuf::from(".git/rebase-merge/git-rebase-todo");
         fs::create_dir_all(root.join(".git/rebase-merge")).expect("made");
         let places = vec![Arc::new(Places { repositories: vec![".git".into()], ..Places::default() })];
@@ -211,7 +211,7 @@ mod tests {
         let appeared = before.find_appeared(root, &mut BTreeSet::new());
         assert_eq!(appeared, [PathBuf::from(".github")]);
         let kept = tempfile::tempdir().expect("a directory");
-        let root = root.canonicalize().expect("it is there");
+        let root = crate::files::canonicalize(root).expect("it is there");
         let aside = move_aside(&root, &appeared[0], kept.path()).expect("moved");
         assert!(aside.kept.is_symlink() && root.join("made/workflows").is_dir());
     }

@@ -70,5 +70,5 @@ pub(super) fn move_aside(root: &Path, path: &Path, kept: &Path) -> io::Result<Mo
 /// A new directory among those that are kept.
 pub(super) fn make_kept_dir(kept: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(kept)?;
-    Ok(tempfile::Builder::new().prefix("").tempdir_in(kept.canonicalize()?)?.keep())
+    Ok(tempfile::Builder::new().prefix("").tempdir_in(crate::files::canonicalize(kept)?)?.keep())
 }

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn harmless_changes_are_taken_over_and_others_kept_apart() {
         let place = tempfile::tempdir().expect("a directory");
-        let root = place.path().canonicalize().expect("it is there");
+        let root = crate::files::canonicalize(place.path()).expect("it is there");
         let (temp, kept, own) = (root.join("tmp"), root.join("kept"), root.join("w/.git/config"));
         for dir in [&temp, &root.join("w/.git")] {
             fs::create_dir_all(dir).expect("made");

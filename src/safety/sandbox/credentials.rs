@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_hidden_depends_on_where_the_workspace_lies() {
         let root = tempfile::tempdir().expect("a directory can be made");
-        let root = root.path().canonicalize().expect("it exists");
+        let root = crate::files::canonicalize(root.path()).expect("it exists");
         let home = root.join("home");
         std::fs::create_dir_all(home.join("dotfiles/ssh")).expect("made");
         #[cfg(unix)]

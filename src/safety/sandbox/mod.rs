@@ -293,7 +293,7 @@ impl WallGround {
                 let base = self.plan.temp_base.display();
                 Unavailable(format!("no temporary directory can be made in {base}: {error}"))
             })?;
-            let path = made.path().canonicalize().unwrap_or_else(|_| made.path().to_path_buf());
+            let path = crate::files::canonicalize(made.path()).unwrap_or_else(|_| made.path().to_path_buf());
             let _ = self.temp.set((made, path));
         }
         Ok(self.temp.get().expect("it was just set").1.clone())

@@ -70,7 +70,7 @@ struct PlaceSearch<'a> {
 
 impl<'a> PlaceSearch<'a> {
     fn run(plan: &'a Boundary) -> Places {
-        let written = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        let written = plan.write.iter().filter_map(|dir| crate::files::canonicalize(dir).ok()).collect();
         let mut search = Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0 };
         search.entry(&plan.workspace.join(".git"));
         for dir in search.written.clone() {
@@ -131,7 +131,8 @@ impl<'a> PlaceSearch<'a> {
             self.places.files.push(pointer.clone());
             self.places.pointers.push(pointer);
         }
-        let named = if metadata.is_file() { named_in(path, "gitdir:") } else { path.canonicalize().ok() };
+        let named =
+            if metadata.is_file() { named_in(path, "gitdir:") } else { crate::files::canonicalize(path).ok() };
         if let Some(dir) = named {
             self.git_dir(&dir);
             // A linked work tree shares hooks and configuration with the others.
@@ -214,5 +215,5 @@ fn is_git_dir(dir: &Path) -> bool {
 fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
     let text = String::from_utf8(disk::read_file(file, LONGEST_POINTER).ok()?).ok()?;
     let named = text.strip_prefix(key)?.trim();
-    file.parent()?.join(named).canonicalize().ok()
+    crate::files::canonicalize(&file.parent()?.join(named)).ok()
 }

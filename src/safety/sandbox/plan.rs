@@ -60,7 +60,7 @@ pub enum Network {
 
 /// Resolves links as far as the path exists.
 pub(super) fn resolve_path(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
+    if let Ok(real) = crate::files::canonicalize(path) {
         return real;
     }
     match (path.parent(), path.file_name()) {

@@ -243,7 +243,7 @@ pub fn find_denial(ended: &ChildEnd, output: &str, enclosure: Enclosure, plan: &
 /// Removes from `PATH` what leads into the workspace: outside of all walls, a name means a program that commands cannot
 /// have written.
 pub fn keep_programs_outside(env: &mut [(String, String)], workspace: &Path) {
-    let leads_inside = |dir: &Path| dir.canonicalize().is_ok_and(|dir| dir.starts_with(workspace));
+    let leads_inside = |dir: &Path| crate::files::canonicalize(dir).is_ok_and(|dir| dir.starts_with(workspace));
     for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
         let dirs = path.split(':').filter(|dir| dir.starts_with('/') && !leads_inside(Path::new(dir)));
         *path = dirs.collect::<Vec<_>>().join(":");

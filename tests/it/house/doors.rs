@@ -65,6 +65,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("grep_regex", &["src/tools/", "src/prompt/test/pattern.rs"]),
     ("grep_searcher", &["src/tools/"]),
     ("ignore", &["src/tools/", "src/files/ignored.rs"]),
+    ("dunce", &["src/files/mod.rs"]),
     ("lz4_flex", &["src/files/history/content.rs"]),
     ("similar", &["src/base/diff.rs", "src/tools/patch/"]),
     ("strsim", &["src/base/text.rs"]),

@@ -24,7 +24,11 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/agent/assembly/wall_memory.rs", 3, KERNEL),
     ("src/agent/assembly/task/worktree.rs", 1, "the directory of all worktrees, which commands cannot write"),
     ("src/agent/workers/work.rs", 6, OWN),
-    ("src/config/import/home.rs", 2, "the settings of other agents in the home, which a person wrote"),
+    (
+        "src/config/import/home.rs",
+        2,
+        "the settings of other agents in the home, which a person wrote, or in a project, out of which nothing leads",
+    ),
     ("src/config/import/installed.rs", 5, SETTINGS),
     ("src/config/import/settle.rs", 2, SETTINGS),
     ("src/config/import/tree.rs", 1, NAMED),
@@ -117,4 +121,14 @@ fn what_follows_links_says_why() {
          EXCEPTIONS:",
         &[changed(&found, &known, "found"), changed(&known, &found, "said")].concat(),
     );
+}
+
+#[test]
+fn one_function_says_where_a_path_leads() {
+    let broken: Vec<String> = rust(&["src"])
+        .into_iter()
+        .filter(|file| file.text.contains(".canonicalize()") || file.text.contains("fs::canonicalize("))
+        .map(|file| file.path)
+        .collect();
+    none("Windows has two forms of an absolute path; `files::canonicalize` chooses one. Use it in:", &broken);
 }

@@ -64,7 +64,8 @@ impl Worktree {
         }
         let all = ground.config.dirs.cache.join("worktrees");
         fs::create_dir_all(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
-        let path = all.canonicalize().map_err(|error| failed(format!("{}: {error}", all.display())))?;
+        let path =
+            crate::files::canonicalize(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let own = make_unique(name);
         let (dir, git_dir) = (path.join(&own), repository.join("worktrees").join(&own));
         let (all, lock) =

@@ -129,7 +129,7 @@ pub(super) fn mount_processes() -> io::Result<()> {
 pub(super) fn protect_link(path: &Path) -> io::Result<()> {
     let link = name_step("binding", path, clone_tree(path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW))?;
     put_back(path, &link)?;
-    match path.canonicalize() {
+    match crate::files::canonicalize(path) {
         // One that leads to a directory in which it is itself is none that a program could use.
         Ok(target) if !is_read_only(&target) && !path.starts_with(&target) => protect_path(&target),
         _ => Ok(()),

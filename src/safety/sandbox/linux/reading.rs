@@ -53,7 +53,7 @@ pub(super) fn find_shown(plan: &Boundary) -> Vec<Bytes> {
 fn find_parts(dir: &Path, home: &Path) -> Vec<PathBuf> {
     let real = resolve_path(dir);
     let entries = fs::read_dir(&real).into_iter().flatten().flatten().map(|entry| entry.path());
-    let links = entries.filter(|path| path.is_symlink()).filter_map(|path| path.canonicalize().ok());
+    let links = entries.filter(|path| path.is_symlink()).filter_map(|path| crate::files::canonicalize(&path).ok());
     let targets = links.filter_map(|target| Some(find_toolchain(target.parent()?, home)));
     let targets = targets.filter(|target| !is_of_system(target, home));
     [dir.to_path_buf(), find_toolchain(&real, home)].into_iter().chain(targets).collect()
