@@ -27,11 +27,11 @@ const EVENTS: [(&str, &str); 9] = [
 
 pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
     home.take_instructions(".claude/CLAUDE.md");
-    for (name, _) in home.list_dirs(&[".claude/skills"]) {
+    for (name, _) in home.list_dirs(&[".claude/skills".to_owned()]) {
         home.add("skill", name, EntryPlan::Used, "read where it is");
     }
-    take_commands(home, &[".claude/commands"]);
-    take_agents(home, &[".claude/agents"]);
+    take_commands(home, &[".claude/commands".to_owned()]);
+    take_agents(home, &[".claude/agents".to_owned()]);
     if let Some(state) = home.read_object(".claude.json", parse_commented) {
         take_servers(home, state.get("mcpServers"));
         for (project, settings) in state.get("projects").into_iter().flat_map(entries) {

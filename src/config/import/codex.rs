@@ -9,8 +9,8 @@ use super::parts::{entries, take_commands, take_model, take_servers};
 
 pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
     home.take_instructions(".codex/AGENTS.md");
-    home.take_skills(&[".codex/skills"]);
-    take_commands(home, &[".codex/prompts"]);
+    home.take_skills(&[".codex/skills".to_owned()]);
+    take_commands(home, &[".codex/prompts".to_owned()]);
     if let Some(hooks) = home.read_object(".codex/hooks.json", parse_commented) {
         take_hooks(home, hooks.get("hooks").unwrap_or(&Value::Null));
     }

@@ -105,10 +105,9 @@ impl<'a> ForeignHome<'a> {
     }
 
     /// The files of directories, by name: the name without the ending, and the path.
-    pub fn list(&self, folders: &[impl AsRef<str>], ending: &str) -> Vec<(String, PathBuf)> {
+    pub fn list(&self, folders: &[String], ending: &str) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
-        for folder in folders.iter().map(|folder| self.path(folder.as_ref())).filter(|path| !self.leads_out(path))
-        {
+        for folder in folders.iter().map(|folder| self.path(folder)).filter(|path| !self.leads_out(path)) {
             list_into(&folder, "", ending, &mut found);
         }
         found.sort();
@@ -116,8 +115,8 @@ impl<'a> ForeignHome<'a> {
     }
 
     /// The directories in directories, by name.
-    pub fn list_dirs(&self, folders: &[impl AsRef<str>]) -> Vec<(String, PathBuf)> {
-        let listings = folders.iter().flat_map(|folder| fs::read_dir(self.path(folder.as_ref())));
+    pub fn list_dirs(&self, folders: &[String]) -> Vec<(String, PathBuf)> {
+        let listings = folders.iter().flat_map(|folder| fs::read_dir(self.path(folder)));
         let dirs = listings
             .flatten()
             .flatten()
@@ -137,7 +136,7 @@ impl<'a> ForeignHome<'a> {
     }
 
     /// Skills in directories of their own.
-    pub fn take_skills(&mut self, folders: &[impl AsRef<str>]) {
+    pub fn take_skills(&mut self, folders: &[String]) {
         for (name, path) in self.list_dirs(folders) {
             let Some(text) = self.read_path(&path.join("SKILL.md")) else { continue };
             let head = split_head(&text).ok().and_then(|parts| parse_yaml(parts.head?).ok()).unwrap_or_default();

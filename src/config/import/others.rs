@@ -16,8 +16,8 @@ const APPROVAL: &str = "--approve, or rules in agent.yaml";
 
 pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
     home.take_instructions(".gemini/GEMINI.md");
-    home.take_skills(&[".gemini/skills"]);
-    for (name, path) in home.list(&[".gemini/commands"], ".toml") {
+    home.take_skills(&[".gemini/skills".to_owned()]);
+    for (name, path) in home.list(&[".gemini/commands".to_owned()], ".toml") {
         let Some(text) = home.read_path(&path) else { continue };
         match parse_toml(&text) {
             Ok(command) if command["prompt"].is_string() => {
@@ -38,7 +38,7 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
             Err(why) => home.leave("command", name, why),
         }
     }
-    for (name, _) in home.list_dirs(&[".gemini/extensions"]) {
+    for (name, _) in home.list_dirs(&[".gemini/extensions".to_owned()]) {
         home.leave("extension", name, "extensions are not read");
     }
     let Some(settings) = home.read_object(".gemini/settings.json", parse_commented) else { return };

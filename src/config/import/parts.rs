@@ -141,7 +141,7 @@ pub(super) fn take_servers(home: &mut ForeignHome<'_>, servers: Option<&Value>) 
 }
 
 /// Slash commands: Markdown with a head of which we know three keys.
-pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[impl AsRef<str>]) {
+pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
     for (name, path) in home.list(folders, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
         let name = home.name_file(&name);
@@ -168,7 +168,7 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[impl AsRef<st
 }
 
 /// Agents: Markdown whose body is the system prompt.
-pub(super) fn take_agents(home: &mut ForeignHome<'_>, folders: &[impl AsRef<str>]) {
+pub(super) fn take_agents(home: &mut ForeignHome<'_>, folders: &[String]) {
     for (name, path) in home.list(folders, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
         let Ok((head, body)) = split_head(&text) else {
