@@ -32,7 +32,7 @@ use agent::facade::files::workspace::Workspace;
 use agent::facade::model::ToolDefinition;
 use agent::facade::safety::Nobody;
 use agent::facade::safety::process::{self, ChildPatience, Launch, SHELL};
-use agent::facade::safety::sandbox::{Boundary, Network, Protection, Sandbox, SandboxProfile, Walls};
+use agent::facade::safety::sandbox::{Boundary, Protection, Sandbox, SandboxProfile, Walls};
 use agent::facade::skills::{RunVariables, SkillCatalogue};
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -331,19 +331,6 @@ fn nothing(walls: Option<&Walls>) -> Launch<'_> {
 fn plan(workspace: &Path, namespaces: bool) -> Boundary {
     let home = Env::capture().dirs().home;
     let own = vec![home.join(".local/share/agent")];
-    let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
-    let (temp_base, caches) = ("/tmp".into(), workspace.join("caches"));
-    Boundary {
-        unprotected: Vec::new(),
-        temp_base,
-        write: Vec::new(),
-        network: Network::Closed,
-        workspace,
-        home,
-        own,
-        undone,
-        caches,
-        programs: Vec::new(),
-        namespaces,
-    }
+    let (undone, caches) = (workspace.join("undone"), workspace.join("caches"));
+    Boundary { own, undone, caches, namespaces, ..Boundary::around(workspace, &home, Path::new("/tmp")) }
 }

@@ -38,7 +38,8 @@ impl Config {
         }
         let shown = match value {
             Value::Object(_) | Value::Array(_) => {
-                format!("\n{}", indent_text(&yaml::write_document(value).unwrap_or_default()))
+                let text = yaml::write_document(value).unwrap_or_default();
+                format!("\n{}", text.lines().flat_map(|line| ["  ", line, "\n"]).collect::<String>())
             }
             scalar => format!(" {}", yaml::write_document(scalar).unwrap_or_default().trim_end()),
         };
@@ -146,8 +147,4 @@ fn word_value(redactor: &Redactor, key: &str, node: &Node) -> String {
     let mut value = Value::String(node.text().unwrap_or_default().to_owned());
     redactor.mask(key, &mut value);
     format!(": {}", crate::base::text::one_line(value.as_str().unwrap_or_default(), 60))
-}
-
-fn indent_text(text: &str) -> String {
-    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }

@@ -116,17 +116,7 @@ mod tests {
         let env = Env::from_pairs([("HOME", dir.path().to_str().expect("UTF-8"))]);
         let workspace = Workspace::open(dir.path()).expect("a workspace");
         let sets = ["agents.default.limits.max_turns=9".to_owned()];
-        let (config_dir, brought) = (None, None);
-        let options = LoadOptions {
-            env: &env,
-            workspace: &workspace,
-            config_dir,
-            sets: &sets,
-            flags,
-            brought,
-            trust: false,
-            tools: &[],
-        };
+        let options = LoadOptions { sets: &sets, flags, ..LoadOptions::new(&env, &workspace) };
         load_config(&options).expect("the configuration is valid")
     }
 

@@ -137,7 +137,7 @@ mod tests {
     use std::fs;
 
     use super::{InitCopies, InitSkills, copy_built_in};
-    use crate::config::{Env, LoadOptions, SettingFlags, load_config};
+    use crate::config::{Env, LoadOptions, load_config};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -166,16 +166,7 @@ mod tests {
         let env = Env::from_pairs([("HOME", "/nowhere")]);
         let workspace = Workspace::open(dir.path()).expect("a workspace");
         let show = |config_dir| {
-            let options = LoadOptions {
-                env: &env,
-                workspace: &workspace,
-                config_dir,
-                sets: &[],
-                flags: SettingFlags::default(),
-                brought: None,
-                trust: false,
-                tools: &[],
-            };
+            let options = LoadOptions { config_dir, ..LoadOptions::new(&env, &workspace) };
             load_config(&options).expect("valid").show()
         };
         assert_eq!(show(Some(dir.path().to_path_buf())), show(None));

@@ -121,7 +121,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{ConfigError, Env, LoadOptions, SettingFlags, check_config, find_brought, load_config};
+    use super::{ConfigError, Env, LoadOptions, check_config, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     #[test]
@@ -173,14 +173,12 @@ mod tests {
         let workspace = Workspace::open(&root.join("workspace")).expect("a workspace");
         let given = root.join("given");
         let options = LoadOptions {
-            env: &env,
-            workspace: &workspace,
             config_dir: given.is_dir().then_some(given),
             sets: &lines("set"),
-            flags: SettingFlags::default(),
             brought: find_brought(&env, &workspace, None),
             trust: true,
             tools: &["read_file", "write_file", "edit_file", "run_command"],
+            ..LoadOptions::new(&env, &workspace)
         };
         let mut prompt = |_: &[super::PromptDir], reference: &str| match reference {
             "system@production" | "termination@production" | "compression@production" => Ok(()),

@@ -307,7 +307,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, Mode, SettingFlags, find_brought, load_config};
+    use super::super::{Config, Env, LoadOptions, Mode, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -329,16 +329,8 @@ mod tests {
         let workspace = Workspace::open(&dir.path().join("work")).expect("a workspace");
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let brought = find_brought(&env, &workspace, None);
-        let options = LoadOptions {
-            env: &env,
-            workspace: &workspace,
-            config_dir: None,
-            sets: &sets,
-            flags: SettingFlags::default(),
-            brought,
-            trust: true,
-            tools: &["grep", "write_file"],
-        };
+        let (trust, tools) = (true, &["grep", "write_file"][..]);
+        let options = LoadOptions { sets: &sets, brought, trust, tools, ..LoadOptions::new(&env, &workspace) };
         load_config(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 

@@ -50,3 +50,16 @@ pub fn find_brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>)
 fn find_directory(env: &Env, config_dir: Option<&Path>) -> Option<PathBuf> {
     config_dir.map(Path::to_path_buf).or_else(|| env.get("AGENT_CONFIG").map(PathBuf::from))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl<'a> LoadOptions<'a> {
+        /// With nothing but what the environment names.
+        pub fn new(env: &'a Env, workspace: &'a Workspace) -> Self {
+            let (config_dir, brought, flags) = Default::default();
+            Self { env, workspace, config_dir, sets: &[], flags, brought, trust: false, tools: &[] }
+        }
+    }
+}

@@ -164,7 +164,7 @@ fn read_command(dir: &CommandDir, path: &Path, origin: &str, told: &mut Vec<Mist
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Env, LoadOptions, SettingFlags, find_brought, load_config};
+    use crate::config::{Config, Env, LoadOptions, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     fn write(root: &Path, path: &str, text: &str) {
@@ -182,16 +182,8 @@ mod tests {
         write(&root, "w/.git/HEAD", "x");
         let env = Env::from_pairs([("HOME", root.join("home").display().to_string())]);
         let workspace = Workspace::open(&root.join("w")).expect("a workspace");
-        let options = LoadOptions {
-            env: &env,
-            workspace: &workspace,
-            config_dir: None,
-            sets: &[],
-            flags: SettingFlags::default(),
-            brought: find_brought(&env, &workspace, None),
-            trust,
-            tools: &[],
-        };
+        let brought = find_brought(&env, &workspace, None);
+        let options = LoadOptions { brought, trust, ..LoadOptions::new(&env, &workspace) };
         let config = load_config(&options).expect("nothing is wrong with it");
         (dir, config)
     }

@@ -67,7 +67,26 @@ pub struct Question<'a> {
     pub editable: Option<&'a str>,
 }
 
-impl Question<'_> {
+impl<'a> Question<'a> {
+    /// A question about a call that needs nothing beyond.
+    pub fn about(tool: &'a str, preview: &'a str) -> Self {
+        let (is_change, network, hidden) = (false, false, false);
+        let (helper, always, enclosure, editable) = (None, None, None, None);
+        Self {
+            helper,
+            tool,
+            preview,
+            is_change,
+            why: "",
+            always,
+            enclosure,
+            network,
+            opened: &[],
+            hidden,
+            editable,
+        }
+    }
+
     /// Whose call of which tool it is.
     pub fn describe_tool(&self) -> String {
         let whose = self.helper.map_or(String::new(), |helper| format!("{helper}: "));

@@ -293,19 +293,7 @@ mod tests {
 
     fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
         let (person, shown) = person(lines);
-        let question = Question {
-            helper: None,
-            tool: "run_command",
-            preview,
-            is_change: false,
-            why: "it executes",
-            always,
-            opened: &[],
-            enclosure: None,
-            network: false,
-            hidden: false,
-            editable: None,
-        };
+        let question = Question { why: "it executes", always, ..Question::about("run_command", preview) };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         (approval, shown.text())
     }

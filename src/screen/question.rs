@@ -29,19 +29,7 @@ mod tests {
     use super::*;
 
     fn question(preview: &str) -> Question<'_> {
-        Question {
-            helper: None,
-            tool: "run_command",
-            preview,
-            is_change: false,
-            why: "",
-            always: None,
-            enclosure: None,
-            network: false,
-            opened: &[],
-            hidden: false,
-            editable: None,
-        }
+        Question::about("run_command", preview)
     }
 
     fn text(question: &Question<'_>) -> String {

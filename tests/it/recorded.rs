@@ -11,7 +11,7 @@ use agent::facade::config::{ApprovalMode, Permission, ToolEffect};
 use agent::facade::files::workspace::Workspace;
 use agent::facade::safety::Hold;
 use agent::facade::safety::policy::{Invocation, ParsedLine, PolicyRules, ProposedCall, Verdict, judge_call};
-use agent::facade::safety::sandbox::{Boundary, Network, explain_denial};
+use agent::facade::safety::sandbox::{Boundary, explain_denial};
 use serde::Deserialize;
 
 /// One command.
@@ -43,19 +43,7 @@ fn read_commands() -> Option<Vec<RecordedCommand>> {
 #[test]
 fn ordinary_errors_are_not_blamed_on_the_sandbox() {
     let Some(commands) = read_commands() else { return };
-    let plan = Boundary {
-        workspace: "/testbed".into(),
-        write: Vec::new(),
-        network: Network::Closed,
-        home: "/root".into(),
-        own: Vec::new(),
-        temp_base: "/tmp".into(),
-        unprotected: Vec::new(),
-        undone: "/undone".into(),
-        caches: "/caches".into(),
-        programs: Vec::new(),
-        namespaces: true,
-    };
+    let plan = Boundary::around(Path::new("/testbed"), Path::new("/root"), Path::new("/tmp"));
     let failures: Vec<&str> = commands.iter().filter_map(|command| command.failed_output.as_deref()).collect();
     assert!(failures.len() > 100, "{}", failures.len());
     let blamed: Vec<_> = failures.iter().filter(|output| explain_denial(output, None, &plan).is_some()).collect();

@@ -89,16 +89,20 @@ fn the_table_of_boundaries_is_what_commands_could_do() {
     for (row, (what, _)) in PROBES.iter().enumerate() {
         let _ = write!(table, "| {what} |");
         for ((_, root), (_, user)) in of_root.iter().zip(&of_user) {
-            assert!(root[row] || !user[row], "an ordinary user's command could {what}");
-            let _ = write!(table, " {} |", if root[row] { "yes" } else { "no" });
+            let ((is_root_able, of_root), (is_user_able, of_user)) = (&root[row], &user[row]);
+            assert!(
+                *is_root_able || !is_user_able,
+                "an ordinary user's command could {what}; the superuser's: {of_root}; the user's: {of_user}"
+            );
+            let _ = write!(table, " {} |", if *is_root_able { "yes" } else { "no" });
         }
         table.push('\n');
     }
     held_against("boundaries", &table);
 }
 
-/// The results of the probes by a command in a form of the boundary.
-fn could((_, only_reads, form): &Column, is_user: bool) -> Vec<bool> {
+/// Whether each probe succeeded in a form of the boundary, and what its command answered.
+fn could((name, only_reads, form): &Column, is_user: bool) -> Vec<(bool, String)> {
     let mut other = Command::new("sleep").arg("600").spawn().expect("sleep can be run");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it is bound").port();
@@ -132,6 +136,8 @@ fn could((_, only_reads, form): &Column, is_user: bool) -> Vec<bool> {
         if *only_reads { read_unasked(within, prepare, &commands) } else { tried_in(within, prepare, &commands) };
     let (output, results) = tried.expect("Landlock");
     other.kill().and_then(|()| other.wait()).expect("it is ours");
+    let is_refused = output.stderr.contains("refuses namespaces");
+    assert_eq!(is_refused, matches!(form, Some(Form::Rules)), "{name}, {is_user}: {}", output.stderr);
     let place = &output.place;
     let trace = Path::new("/tmp").join(format!("made-by-{number}"));
     let mut could: Vec<bool> = results.iter().map(|result| result.lines().any(|line| line == "COULD")).collect();
@@ -143,7 +149,7 @@ fn could((_, only_reads, form): &Column, is_user: bool) -> Vec<bool> {
     let sleeper = format!("7{number}");
     could[at("run on after its end")] = ends(&sleeper);
     let _ = fs::remove_file(trace);
-    could
+    could.into_iter().zip(results.into_iter().map(|result| format!("{name}: {result}"))).collect()
 }
 
 /// Ends the sleeper if it runs; tells whether it did.

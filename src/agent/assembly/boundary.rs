@@ -1,6 +1,6 @@
 //! Creates the sandbox of commands from the settings.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::digest::hash_sha256;
@@ -140,25 +140,22 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
         Some(None) if dir == "~" => dirs.home.clone(),
         _ => workspace.root().join(dir),
     });
+    let temp = config.env.get("TMPDIR").unwrap_or("/tmp");
     Boundary {
-        workspace: workspace.root().to_path_buf(),
         write: write.collect(),
         network: match settings.network.as_slice() {
             [] => Network::Closed,
             _ if settings.reaches_all() => Network::Open,
             hosts => Network::Hosts(hosts.to_vec()),
         },
-        home: dirs.home.clone(),
         own,
-        temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
-        unprotected: Vec::new(),
         undone: dirs.state.join(KEPT),
         caches: dirs
             .state
             .join("caches")
             .join(&hash_sha256([workspace.root().as_os_str().as_encoded_bytes()])[..16]),
         programs: config.env.list_program_dirs(),
-        namespaces: true,
+        ..Boundary::around(workspace.root(), &dirs.home, Path::new(temp))
     }
 }
 

@@ -156,19 +156,7 @@ impl<'c, 't: 'c> Turn<'t> {
     ) -> Result<Option<String>, TurnStop> {
         let preview: String = made.iter().map(MovedAside::preview).collect();
         let preview = self.agent.redactor.redact_known(&preview);
-        let question = Question {
-            helper: None,
-            tool: &call.name,
-            preview: &preview,
-            is_change: false,
-            why: TAKE_OVER,
-            always: None,
-            enclosure: None,
-            network: false,
-            opened: &[],
-            hidden: false,
-            editable: None,
-        };
+        let question = Question { why: TAKE_OVER, ..Question::about(&call.name, &preview) };
         let decision = self.ask_permission(call, question, None).await?;
         let is_wanted = matches!(decision, PermissionDecision::Run);
         let put = |aside: &MovedAside| match aside.put_back() {

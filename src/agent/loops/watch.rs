@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config::Limits;
 use crate::files::workspace::Workspace;
 use crate::safety::policy::usually_reads;
-use crate::tools::{ShellLine, Tool};
+use crate::tools::Tool;
 
 use super::detector::{LoopDetector, LoopVerdict, ObservedCall};
 use super::normal_form::waits;
@@ -38,9 +38,10 @@ impl LoopWatch {
         let (mut waited, mut changes) = (None, observed.changes);
         if let Some(tool) = tool {
             self.watch_named(workspace, tool, observed.arguments);
-            waited = duration.filter(|_| is_wait(tool, observed.arguments));
-            let is_reading = |shell: ShellLine<'_>| usually_reads(&shell.line);
-            changes &= !tool.shell_line(observed.arguments).is_some_and(is_reading);
+            let shell = tool.shell_line(observed.arguments);
+            let is = |kind: fn(&str) -> bool| shell.as_ref().is_some_and(|shell| kind(&shell.line));
+            waited = duration.filter(|_| tool.waits_for_time(observed.arguments) || is(waits));
+            changes &= !is(usually_reads);
         }
         let files = self.files.take_changes();
         self.detector.observe(ObservedCall { waited, changes, files: &files, ..observed })
@@ -56,8 +57,4 @@ impl LoopWatch {
             self.files.watch_words(workspace, &shell.line, shell.workdir.as_deref());
         }
     }
-}
-
-fn is_wait(tool: &dyn Tool, arguments: &Value) -> bool {
-    tool.waits_for_time(arguments) || tool.shell_line(arguments).is_some_and(|shell| waits(&shell.line))
 }

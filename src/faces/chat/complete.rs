@@ -181,7 +181,7 @@ pub fn find_mention(typed: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Env, LoadOptions, SettingFlags, load_config};
+    use crate::config::{Env, LoadOptions, load_config};
     use crate::files::workspace::Workspace;
 
     fn inserted(line: &str, vocabulary: &ArgumentNames) -> (usize, Vec<String>) {
@@ -197,17 +197,7 @@ mod tests {
         std::fs::write(models.join("fast.yaml"), "provider: scripted\nscript: []\n").expect("written");
         let env = Env::from_pairs([("HOME", dir.path().display().to_string())]);
         let workspace = Workspace::open(dir.path()).expect("it exists");
-        let (config_dir, brought, trust) = (None, None, false);
-        let options = LoadOptions {
-            env: &env,
-            workspace: &workspace,
-            config_dir,
-            sets: &[],
-            flags: SettingFlags::default(),
-            brought,
-            trust,
-            tools: &[],
-        };
+        let options = LoadOptions::new(&env, &workspace);
         let config = load_config(&options).expect("nothing is wrong with it");
         let own = |name: &str, text: &str| OwnCommand {
             name: name.to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::agent::orchestration::progress::{PlanProgress, PlanStepState};
 use crate::base::text;
-use crate::conversation::event::plan::{self, PlanStep, Reflection, StepStatus};
+use crate::conversation::event::plan::{self, PlanStep, StepStatus};
 
 /// The columns of the longest part of a line.
 const LONGEST: usize = 200;
@@ -18,12 +18,11 @@ pub fn format_table(happened: &[plan::PlanEvent]) -> Option<String> {
     let ending = ending.unwrap_or("not finished");
     let revision = if created.revision > 1 { format!(" {}", created.revision) } else { String::new() };
     let mut out = format!("plan{revision} ({ending}): {}\n", text::one_line(&created.analysis, LONGEST));
-    for step in machine.steps() {
-        out += &format_step(step, machine.state(step.step_id));
-    }
-    for reflection in machine.reflections() {
-        out += &format_judgement(reflection);
-    }
+    out.extend(machine.steps().iter().map(|step| format_step(step, machine.state(step.step_id))));
+    out.extend(machine.reflections().iter().map(|reflection| {
+        let decision = text::one_line(&reflection.decision.word_decision(), LONGEST);
+        format!("judged: {} · {decision}\n", reflection.evaluation.word_scores())
+    }));
     Some(out)
 }
 
@@ -51,10 +50,6 @@ fn format_step(step: &PlanStep, state: Option<&PlanStepState>) -> String {
     let dot = if told.is_empty() { "" } else { " · " };
     let words = format!("{} · {}{dot}{told}", step.description, step.tool_name);
     format!("{mark} {}. {}\n", step.step_id, text::one_line(&words, LONGEST))
-}
-
-fn format_judgement(Reflection { evaluation, decision, .. }: &Reflection) -> String {
-    format!("judged: {} · {}\n", evaluation.word_scores(), text::one_line(&decision.word_decision(), LONGEST))
 }
 
 #[cfg(test)]

@@ -112,7 +112,6 @@ impl CredentialDirs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Network;
     use super::*;
 
     #[test]
@@ -124,17 +123,9 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(home.join("dotfiles/ssh"), home.join(".ssh")).expect("made");
         let plan = |workspace: &Path, write: &[&str]| Boundary {
-            workspace: workspace.to_path_buf(),
             write: write.iter().map(|path| home.join(path)).collect(),
-            network: Network::Closed,
-            home: home.clone(),
             own: vec![home.join("project/data")],
-            temp_base: root.clone(),
-            unprotected: Vec::new(),
-            undone: root.join("undone"),
-            caches: "/caches".into(),
-            programs: Vec::new(),
-            namespaces: false,
+            ..Boundary::around(workspace, &home, &root)
         };
         let hides = |plan: &Boundary, path: &str| list_paths(plan, false).contains(&home.join(path));
         let outside = plan(&root.join("elsewhere"), &[]);

@@ -127,6 +127,8 @@ fn contains_one(text: &str, words: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -148,17 +150,9 @@ mod tests {
     #[test]
     fn only_what_the_boundary_can_have_caused_is_laid_to_it() {
         let plan = |is_open: bool| Boundary {
-            workspace: "/w".into(),
             write: vec!["/cache".into()],
             network: if is_open { Network::Open } else { Network::Closed },
-            home: "/h".into(),
-            own: Vec::new(),
-            temp_base: "/tmp".into(),
-            unprotected: Vec::new(),
-            undone: "/undone".into(),
-            caches: "/caches".into(),
-            programs: Vec::new(),
-            namespaces: false,
+            ..Boundary::around(Path::new("/w"), Path::new("/h"), Path::new("/tmp"))
         };
         let table = [
             ("touch: cannot touch '/x': Permission denied", None, false, Some("$TMPDIR, /cache;")),

@@ -247,13 +247,19 @@ impl WallGround {
     fn begin(self: &Arc<Self>) -> Result<(), Unavailable> {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
-            let (ground, temp) = (Arc::clone(self), self.temp_dir()?);
+            self.temp_dir()?;
+            let ground = Arc::clone(self);
             // Looking through the workspace takes its time, and the model is writing meanwhile.
-            let work = move || system::Begun::start(&ground.plan, &temp, ground.number, || ground.places());
+            let work = move || ground.start_space();
             let begun = std::thread::Builder::new().name("begin".to_owned()).spawn(work);
             *spaces = begun.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Begun);
         }
         Ok(())
+    }
+
+    fn start_space(&self) -> io::Result<system::Begun> {
+        let temp = self.temp_dir().map_err(io::Error::other)?;
+        system::Begun::start(&self.plan, &temp, self.number, || self.places())
     }
 
     /// The namespaces; `None` if this system refuses them.
@@ -264,7 +270,9 @@ impl WallGround {
             Spaces::Begun(begun) => {
                 let begun =
                     begun.join().unwrap_or_else(|_| Err(io::Error::other("looking through the workspace failed")));
-                let space = begun.and_then(system::Begun::finish).map(Arc::new);
+                let space = begun.and_then(system::Begun::finish);
+                // One failure may be of the moment: a process that somebody killed, a file that came or went.
+                let space = space.or_else(|_| self.start_space()?.finish()).map(Arc::new);
                 space.map_or_else(|error| Spaces::Refused(error.to_string()), Spaces::Up)
             }
             settled => settled,

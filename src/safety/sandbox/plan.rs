@@ -30,6 +30,15 @@ pub struct Boundary {
 }
 
 impl Boundary {
+    /// The closest one: nothing but the workspace may be written. What is kept for it goes to directories in `temp`.
+    pub fn around(workspace: &Path, home: &Path, temp: &Path) -> Self {
+        let (write, own, unprotected, programs) = Default::default();
+        let (undone, caches) = (temp.join("undone"), temp.join("caches"));
+        let [workspace, home, temp_base] = [workspace, home, temp].map(Path::to_path_buf);
+        let (network, namespaces) = (Network::Closed, true);
+        Self { workspace, write, network, home, own, temp_base, unprotected, undone, caches, programs, namespaces }
+    }
+
     /// The trees that may be written: the workspace, and the directories of the settings that exist.
     #[cfg(target_os = "linux")]
     pub(super) fn list_writable(&self) -> Vec<PathBuf> {

@@ -54,19 +54,9 @@ mod tests {
 
     #[test]
     fn what_is_refused_comes_last() {
-        let plan = Boundary {
-            workspace: "/Users/x/a \"project\"".into(),
-            write: vec!["/Users/x/.cache/tool".into()],
-            network: Network::Closed,
-            home: "/Users/x".into(),
-            own: Vec::new(),
-            temp_base: "/tmp".into(),
-            unprotected: Vec::new(),
-            undone: "/undone".into(),
-            caches: "/caches".into(),
-            programs: Vec::new(),
-            namespaces: false,
-        };
+        let [workspace, home, temp] = ["/Users/x/a \"project\"", "/Users/x", "/tmp"].map(Path::new);
+        let write = vec!["/Users/x/.cache/tool".into()];
+        let plan = Boundary { write, ..Boundary::around(workspace, home, temp) };
         let written = |walls| {
             write_profile(
                 &plan,

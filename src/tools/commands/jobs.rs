@@ -393,11 +393,12 @@ mod tests {
         let confined =
             Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default());
         let tool = RunCommand::new(confined, Arc::clone(&jobs));
-        let command = "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo end";
+        // It waits for a line: a call that finds it ended already forgets it.
+        let command = "head -c 30000000 /dev/zero | tr '\\0' x; echo; read line; echo end";
         let background = Background::new(jobs);
         let calls: Vec<(&dyn Tool, _)> = vec![
             (&tool, json!({ "command": command, "background": true })),
-            (&background, json!({ "id": "r1", "wait": 60 })),
+            (&background, json!({ "id": "r1", "input": "go\n", "wait": 60 })),
         ];
         for output in place.one_after_another(calls) {
             let output = output.expect("it can be run");

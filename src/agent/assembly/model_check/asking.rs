@@ -204,11 +204,12 @@ impl ModelCheck {
         let greeting = questions::ask_greeting();
         let request = make_request(&greeting);
         let mut heard = asker.hear("an answer", request).await;
-        let mut refusal = None;
+        let (mut refusal, mut whole) = (None, self.asked.clone());
+        whole.capabilities.streaming = false;
         if let Err(error) = &heard.reply
             && error.kind == ModelErrorKind::BadRequest
             && error.message.to_lowercase().contains("stream")
-            && let Ok(model) = model::connect_model(&without_streaming(&self.asked), &self.around)
+            && let Ok(model) = model::connect_model(&whole, &self.around)
         {
             refusal = Some(error.message.clone());
             asker.model = model;
@@ -377,8 +378,4 @@ fn sends_schema(model: &dyn ChatModel) -> bool {
     let (items, schema) = (questions::ask_structured(), questions::answer_schema());
     let without = ModelRequest::from_items(&items, SESSION);
     model.preview(without) != model.preview(ModelRequest { schema: Some(&schema), ..without })
-}
-
-fn without_streaming(model: &ModelConfig) -> ModelConfig {
-    ModelConfig { capabilities: Capabilities { streaming: false, ..model.capabilities }, ..model.clone() }
 }

@@ -75,9 +75,9 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     let temp = Path::new(TEMP);
     name_step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
-        cover(service)?;
-    }
+    // One may be a link to the other.
+    let is_own_dir = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir());
+    SERVICES.map(Path::new).iter().filter(|path| is_own_dir(path)).try_for_each(|service| cover(service))?;
     mount_devices(flags)?;
     fs::create_dir(Path::new(DEV).join(COPIES))?;
     for at in 0..stage.configurations.len() {
@@ -159,11 +159,6 @@ pub(super) fn has_copy(at: usize) -> bool {
 /// The link to a copy, which commands cannot change.
 fn find_copy_link(at: usize) -> PathBuf {
     Path::new(DEV).join(COPIES).join(at.to_string())
-}
-
-/// True for a directory, false for a link to one.
-fn is_own_dir(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir())
 }
 
 fn is_writable(stage: &RunStage, point: &Path) -> bool {
