@@ -50,6 +50,21 @@ fn the_models_are_listed_with_window_and_price_where_nobody_can_pick() {
 }
 
 #[test]
+fn tab_completes_what_the_agent_has_that_is_used_now() {
+    let server = Server::always(Reply::text("Noted."));
+    let skill = "---\nname: sort-letters\ndescription: Use for letters.\n---\nSort them.\n";
+    let run = Run::new().server(&server).arg("chat").config("skills/sort-letters/SKILL.md", skill);
+    let mut terminal = crate::repl::start(&run.config("agents/bare.yaml", "skills: []\n"));
+    let tried = "\x15/skill sort\t";
+    terminal.press_until(tried, "the skill", |screen| screen.contains("/skill sort-letters"));
+    terminal.keys("\x15");
+    terminal.line("/agent bare");
+    terminal.wait_for("The agent is now bare");
+    terminal.keys("\x15/skill sort\tx");
+    terminal.wait_for("/skill sortx");
+}
+
+#[test]
 fn a_person_picks_the_model_by_number() {
     let server = Server::always(Reply::text("Noted."));
     let mut terminal = crate::repl::start(&two(Run::new().server(&server)));

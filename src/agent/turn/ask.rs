@@ -130,9 +130,11 @@ impl Turn<'_> {
             let message = "the tool definitions changed: the provider's cache of this conversation starts over";
             self.run.emitter.emit(EventKind::Warning { message: message.to_owned() })?;
         }
+        let in_item = |item: &Item| 1 + item.as_step().map_or(0, |step| step.calls().count());
         Ok(self.run.emitter.emit(EventKind::RequestStarted {
             step: self.run.ledger.own_steps() + 1,
-            messages: messages_in(self.conversation.session.items()),
+            // The system prompt is one, too.
+            messages: 1 + self.conversation.session.items().iter().map(in_item).sum::<usize>(),
             input_tokens: size.tokens,
             prefix_tokens: size.prefix_tokens,
         })?)
@@ -213,10 +215,4 @@ impl Step {
     pub(in crate::agent) fn was_cut(&self) -> bool {
         self.finish_reason == FinishReason::Length
     }
-}
-
-/// The number of messages in a request over these items, including the system prompt.
-fn messages_in(items: &[Item]) -> usize {
-    let in_item = |item: &Item| 1 + item.as_step().map_or(0, |step| step.calls().count());
-    1 + items.iter().map(in_item).sum::<usize>()
 }

@@ -76,7 +76,9 @@ fn lay_out_rows(usage: &Fill, width: Option<usize>) -> String {
 fn list_rows(usage: &Fill) -> Vec<[String; 5]> {
     let budget = usage.budget.tokens;
     let row = |mark: char, name: &str, tokens: u64, layer: &str| {
-        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), format_share(tokens, budget), layer.to_owned()]
+        let tenths = tokens.saturating_mul(1000) / budget.max(1);
+        let share = format!("{:>3}.{} %", tenths / 10, tenths % 10);
+        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), share, layer.to_owned()]
     };
     let used = usage.rows.iter().zip(MARKS).filter(|(row, _)| row.tokens > 0);
     let mut rows: Vec<[String; 5]> =
@@ -117,11 +119,6 @@ fn rests_on(basis: Basis) -> &'static str {
         }
         Basis::Reported => "Counted by the provider; later parts are estimated.",
     }
-}
-
-fn format_share(tokens: u64, budget: u64) -> String {
-    let tenths = tokens.saturating_mul(1000) / budget.max(1);
-    format!("{:>3}.{} %", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

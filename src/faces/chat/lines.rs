@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as requests;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -31,8 +31,6 @@ use crate::screen::{AskLine, Loan, Outlets, PROMPT};
 pub struct EditorSetup {
     /// The file of the history; `None` keeps none.
     pub history: Option<PathBuf>,
-    /// The words to complete. They may be set while the editor runs.
-    pub vocabulary: Arc<OnceLock<ArgumentNames>>,
     pub edit_mode: EditMode,
     /// The terminal shows colours: hints are told from what was typed.
     pub colours: bool,
@@ -61,6 +59,8 @@ enum LineSource {
 struct KeyTerminal {
     console: Arc<Console>,
     typing: InputLine,
+    /// What completes; `None` until the chat is there.
+    words: Arc<RwLock<Option<ArgumentNames>>>,
     history: std::sync::Mutex<SharedHistory>,
     pastes: Pastes,
     outlets: Outlets,
@@ -90,19 +90,21 @@ impl MessageLines {
     /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     pub fn editor(setup: EditorSetup, interrupter: Interrupter) -> Option<Self> {
         let (outlets, pastes) = (setup.outlets, Pastes::default());
-        let vocabulary = setup.vocabulary;
-        let foreseen = Arc::clone(&vocabulary);
+        let words = Arc::<RwLock<Option<ArgumentNames>>>::default();
+        let (known, foreseen) = (Arc::clone(&words), Arc::clone(&words));
         let settings = LineSettings {
             edit_mode: setup.edit_mode,
             pastes: pastes.clone(),
             complete: Some(Arc::new(move |line, cursor, patience| {
-                Some(complete_line(line, cursor, vocabulary.get()?, patience))
+                let known = known.read().unwrap_or_else(PoisonError::into_inner);
+                known.as_ref().map(|words| complete_line(line, cursor, words, patience))
             })),
             takes_messages: true,
             hints: setup.colours,
             foresee: Some(Box::new(move |before| {
-                if let Some(known) = foreseen.get().filter(|_| find_mention(before).is_some()) {
-                    known.files.prepare();
+                let known = foreseen.read().unwrap_or_else(PoisonError::into_inner);
+                if let Some(words) = known.as_ref().filter(|_| find_mention(before).is_some()) {
+                    words.files.prepare();
                 }
             })),
         };
@@ -116,6 +118,7 @@ impl MessageLines {
         let keys = KeyTerminal {
             console,
             typing,
+            words,
             history: std::sync::Mutex::new(history),
             pastes,
             outlets,
@@ -194,6 +197,17 @@ impl MessageLines {
     /// The line that is typed, and the queue behind it, if keys are read one by one.
     pub fn typing(&self) -> Option<&InputLine> {
         self.keys().map(|keys| &keys.typing)
+    }
+
+    /// Completes these words from here on.
+    pub(super) fn learn_words(&self, mut words: ArgumentNames) {
+        let Some(keys) = self.keys() else { return };
+        let mut known = keys.words.write().unwrap_or_else(PoisonError::into_inner);
+        // The list of files goes on.
+        words.files = known.take().map_or(words.files, |before| before.files);
+        *known = Some(words);
+        drop(known);
+        keys.typing.complete_late();
     }
 
     /// Shows the prompt early, so the first message can be typed while the chat is assembled.

@@ -52,7 +52,7 @@ use commands::{CommandFunction, ParsedInput, SlashCommand, SlashOutcome};
 use lines::LineInput;
 
 /// Collects the words to complete in a chat.
-pub fn collect_vocabulary(chat: &Chat) -> ArgumentNames {
+fn collect_vocabulary(chat: &Chat) -> ArgumentNames {
     ArgumentNames {
         skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
         own: chat.own.clone(),
@@ -83,6 +83,7 @@ pub async fn run_chat(
     if let Some(typing) = lines.typing() {
         typing.connect(LineWishes { steer, look, stop });
     }
+    lines.learn_words(collect_vocabulary(chat));
     let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
         && let Some(code) = take_message(chat, None, interrupts, &mut beside, &mut code).await
@@ -111,6 +112,7 @@ pub async fn run_chat(
             ParsedInput::Own(command, arguments) => commands::run_own(chat, &command, &arguments).into(),
             ParsedInput::Command(command, argument) => {
                 let outcome = answer_command(chat, command, &argument, interrupts).await;
+                lines.learn_words(collect_vocabulary(chat));
                 outlets.display.settle();
                 outcome
             }

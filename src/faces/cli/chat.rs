@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -118,11 +118,8 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;
     // Every message is a task for the flow.
     options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
-    // The names are known only once the agent is assembled.
-    let vocabulary = Arc::new(OnceLock::new());
     let setup_of_lines = || chat::EditorSetup {
         history: Some(chat::history::choose_file(&config.dirs.state, workspace.root())),
-        vocabulary: Arc::clone(&vocabulary),
         edit_mode: config.settings.ui.edit_mode,
         colours: look.style.colours,
         asks_theme: look.asks_theme,
@@ -187,10 +184,6 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     }
     for name in &args.turn.skills {
         chat.catalogue().get(name)?;
-    }
-    vocabulary.get_or_init(|| chat::collect_vocabulary(&chat));
-    if let Some(typing) = lines.typing() {
-        typing.complete_late();
     }
     Ok(PreparedChat { chat, lines, interrupts, ended, export, outlets })
 }

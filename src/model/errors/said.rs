@@ -143,17 +143,14 @@ fn page_title(page: &str) -> String {
         let start = tag + lower[tag..].find('>')? + 1;
         Some(&page[start..start + lower[start..].find('<')?])
     });
+    let words = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
     match title.map(str::trim).filter(|title| !title.is_empty()) {
         Some(title) => format!("a web page titled \"{title}\""),
-        None => match text::one_line(&without_tags(page), LONGEST_EXTRACT) {
+        None => match text::one_line(&words.collect::<Vec<_>>().join(" "), LONGEST_EXTRACT) {
             words if words.is_empty() => "a web page".to_owned(),
             words => format!("a web page that says \"{words}\""),
         },
     }
-}
-
-fn without_tags(page: &str) -> String {
-    page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<Vec<_>>().join(" ")
 }
 
 /// The first words under the keys that servers use, at any depth.

@@ -83,7 +83,8 @@ impl<'a> PlaceSearch<'a> {
             if seen > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
                 break;
             }
-            if is_git_dir(&dir) {
+            // A git directory of any name: a bare repository.
+            if dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir() {
                 search.git_dir(&dir);
                 continue;
             }
@@ -204,11 +205,6 @@ pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
 /// True if git runs no hook of this name.
 pub(super) fn is_sample(path: &Path) -> bool {
     path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
-}
-
-/// True if it is a git directory of any name: a bare repository.
-fn is_git_dir(dir: &Path) -> bool {
-    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
 }
 
 /// The directory that a file names after `key`, relative to the file.
