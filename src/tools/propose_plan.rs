@@ -64,10 +64,10 @@ impl Tool for ProposePlan {
         format!("{}{colon}{why}", count_noun(steps, "step", "steps"))
     }
 
-    fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
+    fn call<'a>(&'a self, _given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let observation = "The plan runs now. Its calls and their results follow.".to_owned();
-            let summary = self.subject(&given);
+            let summary = "it runs now".to_owned();
             Ok(ToolOutput { result: Value::Null, observation, summary, ..ToolOutput::default() })
         })
     }

@@ -9,6 +9,9 @@ use crate::run::Run;
 /// The time of a request, and the tokens of a reply per second: the assumptions that the page states.
 const SECONDS_A_REQUEST: u64 = 1;
 const TOKENS_A_SECOND: u64 = 50;
+/// The price of a token that is written, and the part of a price that is paid for one that the provider has in its cache.
+const WRITTEN: f64 = 5.0;
+const CACHED: f64 = 0.1;
 
 const BEGIN: &str = "<!-- BEGIN costs: tests/it/orchestration_docs.rs measures this; BLESS=1 writes it. -->\n";
 const END: &str = "<!-- END costs -->\n";
@@ -54,16 +57,52 @@ fn with_output(page: &str) -> String {
     now
 }
 
-/// One row of the table of costs.
-fn measured(task: &str, model: &str, mode: &str) -> String {
-    let args = ["run", "-c", "config", "-m", model, "--mode", mode, "--approve", "edits", "-o", "json", task];
-    let ended = with_examples(Run::new().args(args)).run().success().json();
-    let count = |key: &str| ended["usage"][key].as_u64().expect("it is counted");
-    let (requests, written) = (ended["steps"].as_u64().expect("it is counted"), count("output_tokens"));
-    // Paths and dates are part of requests, so that their last digits differ between machines.
-    let read = (count("input_tokens") + 50) / 100 * 100;
-    let seconds = requests * SECONDS_A_REQUEST + (written + TOKENS_A_SECOND / 2) / TOKENS_A_SECOND;
-    format!("| {requests} | {read} | {} | {seconds} s |\n", (written + 5) / 10 * 10)
+/// What a task took.
+struct Taken {
+    requests: u64,
+    read: u64,
+    written: u64,
+    /// The price of it all, where that of a token that is read is 1.
+    price: f64,
+}
+
+fn measured(task: &str, model: &str, mode: &str) -> Taken {
+    let args = ["run", "-c", "config", "-m", model, "--mode", mode, "--approve", "edits", "-o", "jsonl", task];
+    let output = with_examples(Run::new().args(args)).run().success();
+    let mut taken = Taken { requests: 0, read: 0, written: 0, price: 0.0 };
+    // The part of a request that extends the one before; those of roles extend none.
+    let mut known = 0.0;
+    for event in output.events().0 {
+        let count = |counted: &serde_json::Value| counted.as_u64().expect("it is counted");
+        match event["type"].as_str() {
+            Some("request.started") => {
+                known = count(&event["prefix_tokens"]) as f64 / count(&event["input_tokens"]) as f64;
+            }
+            Some("request.finished") => {
+                let usage = &event["usage"];
+                let (read, written) = (count(&usage["input_tokens"]), count(&usage["output_tokens"]));
+                let known = std::mem::take(&mut known);
+                taken.requests += 1;
+                taken.read += read;
+                taken.written += written;
+                taken.price += read as f64 * (1.0 - known * (1.0 - CACHED)) + written as f64 * WRITTEN;
+            }
+            _ => {}
+        }
+    }
+    taken
+}
+
+impl Taken {
+    /// The columns of the table of costs; the last is the price beside that of `direct`.
+    fn columns(&self, direct: &Self) -> String {
+        let Self { requests, written, .. } = self;
+        // Paths and dates are part of requests, so that their last digits differ between machines.
+        let read = (self.read + 50) / 100 * 100;
+        let seconds = requests * SECONDS_A_REQUEST + (written + TOKENS_A_SECOND / 2) / TOKENS_A_SECOND;
+        let beside = (self.price / direct.price * 20.0).round() * 5.0;
+        format!("| {requests} | {read} | {} | {seconds} s | {beside} % |\n", (written + 5) / 10 * 10)
+    }
 }
 
 /// True if two rows differ in their numbers alone, and by a tenth at most.
@@ -85,17 +124,25 @@ fn with_costs(page: &str) -> String {
     let small = "What is in may.txt?";
     let large = "Put april.txt and may.txt together in both.txt.";
     let mut table =
-        "| task | mode | requests | tokens in | tokens out | time |\n|---|---|---|---|---|---|\n".to_owned();
+        "| task | mode | requests | tokens in | tokens out | time | price |\n|---|---|---|---|---|---|---|\n"
+            .to_owned();
+    let mut direct: Option<Taken> = None;
     for (task, what, model, mode, said) in [
         (small, "one question, one call", "direct-small", "direct", "`direct`"),
         (small, "", "route-small", "route", "`route`, to the tool"),
         (small, "", "plan-small", "plan", "`plan`"),
         (large, "two reads, one write", "direct", "direct", "`direct`"),
+        (large, "", "proposed", "direct", "`direct`, by `propose_plan`"),
         (large, "", "route", "route", "`route`, to `plan`"),
         (large, "", "plan", "plan", "`plan`"),
         (large, "", "explore", "explore", "`explore`, the proposal"),
     ] {
-        let row = format!("| {what} | {said} {}", measured(task, model, mode));
+        let taken = measured(task, model, mode);
+        if !what.is_empty() {
+            direct = None;
+        }
+        let row = format!("| {what} | {said} {}", taken.columns(direct.as_ref().unwrap_or(&taken)));
+        direct.get_or_insert(taken);
         // A path or a day of another length is no reason to rewrite the page.
         let shown = shown.next().map(|row| format!("{row}\n"));
         table += &shown.filter(|shown| is_about(shown, &row)).unwrap_or(row);
