@@ -7,6 +7,7 @@
 //!
 //! The caller supplies the time.
 
+mod additions;
 mod archive;
 mod editing;
 mod entry;
@@ -19,7 +20,6 @@ mod listing;
 mod log;
 mod outline;
 mod partial;
-mod recording;
 mod removal;
 mod replay;
 mod search;

@@ -1,4 +1,4 @@
-//! Recording: texts, replies, answers, and a reply while it streams. Written to disk first, then to memory.
+//! What is added to a session: texts, replies, answers, and a reply while it streams. It goes to disk first, then to memory.
 
 use std::fs::File;
 
