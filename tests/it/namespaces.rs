@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use nix::sys::signal::{Signal, kill};
 use serde_json::json;
 
 use crate::reply::Reply;
@@ -37,6 +38,15 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
+fn one_failure_of_the_moment_does_not_weaken_the_walls() {
+    let running = Run::new().arg("doctor").spawn();
+    // Who killed it came too late where it was ready already.
+    let _ = kill(running.wait_child("keeper"), Signal::SIGKILL);
+    let output = running.wait();
+    assert!(!output.stdout.contains("refuses namespaces"), "{}", output.shown());
+}
+
+#[test]
 fn nothing_outlives_its_command_or_this_program() {
     // A number that no other process has on its line.
     let unique = |at: u32| format!("{}{at}", std::process::id() + 7_000_000);
@@ -58,7 +68,7 @@ fn nothing_outlives_its_command_or_this_program() {
         let run = form.of(Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"])).spawn();
         run.wait_stdout("tool.finished");
         assert!(runs(&background), "{form:?}: it was started");
-        run.signal(nix::sys::signal::Signal::SIGKILL);
+        run.signal(Signal::SIGKILL);
         run.wait();
         eventually("a command outlives the program", || !runs(&background));
     }

@@ -347,18 +347,19 @@ impl Running {
         self.stderr.wait_for(text, &self.stdout);
     }
 
-    /// Returns once it has a child with this word in its arguments.
+    /// Returns once it has a child with this word in its arguments: the child.
     #[track_caller]
-    pub fn wait_child(&self, word: &str) {
+    pub fn wait_child(&self, word: &str) -> Pid {
         let parent = format!("PPid:\t{}\n", self.pid);
-        let is_meant = |process: &Path| {
+        let find = |process: &Path| {
             let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
-            read("status").contains(&parent) && read("cmdline").contains(word)
+            let is_meant = read("cmdline").contains(word) && read("status").contains(&parent);
+            process.file_name()?.to_str()?.parse().ok().filter(|_| is_meant)
         };
         for _ in 0..20_000 {
             let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
-            if processes.map(|process| process.path()).any(|process| is_meant(&process)) {
-                return;
+            if let Some(child) = processes.map(|process| process.path()).find_map(|process| find(&process)) {
+                return Pid::from_raw(child);
             }
         }
         panic!("no child `{word}` of {}", self.line);
