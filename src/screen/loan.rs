@@ -1,27 +1,32 @@
 //! A loan of the terminal to another program, such as a pager or an editor.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::display::Suspended;
 use super::outlets::Outlets;
 use crate::screen::terminal::{Away, Console};
 
-/// The number of loans.
-static LOANS: AtomicUsize = AtomicUsize::new(0);
+/// The number of loans, and the end of the last one.
+static LOANS: Mutex<(usize, Option<Instant>)> = Mutex::new((0, None));
+/// An interrupt for the other program reaches this one too, and is read by a thread of its own: on a busy machine, after the
+/// loan. Nobody means a press this soon for another one.
+const LATE: Duration = Duration::from_millis(200);
 
 /// Counts as a loan until it is dropped.
 struct Counted;
 
 impl Counted {
     fn new() -> Self {
-        LOANS.fetch_add(1, Ordering::SeqCst);
+        LOANS.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
         Self
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        LOANS.fetch_sub(1, Ordering::SeqCst);
+        let mut loans = LOANS.lock().unwrap_or_else(PoisonError::into_inner);
+        *loans = (loans.0 - 1, Some(Instant::now()));
     }
 }
 
@@ -57,7 +62,8 @@ impl Loan {
     }
 }
 
-/// True while another program has the terminal: then Ctrl-C is for that program.
+/// True while another program has the terminal, and a moment longer: then Ctrl-C is for that program.
 pub fn is_lent() -> bool {
-    LOANS.load(Ordering::SeqCst) > 0
+    let (loans, ended) = *LOANS.lock().unwrap_or_else(PoisonError::into_inner);
+    loans > 0 || ended.is_some_and(|ended| ended.elapsed() < LATE)
 }

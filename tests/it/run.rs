@@ -347,18 +347,17 @@ impl Running {
         self.stderr.wait_for(text, &self.stdout);
     }
 
-    /// Returns once it has a child with this word in its arguments: the child.
+    /// Waits for a child with this word in its arguments.
     #[track_caller]
     pub fn wait_child(&self, word: &str) -> Pid {
         let parent = format!("PPid:\t{}\n", self.pid);
         let find = |process: &Path| {
             let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
-            let is_meant = read("cmdline").contains(word) && read("status").contains(&parent);
-            process.file_name()?.to_str()?.parse().ok().filter(|_| is_meant)
+            let is_child = read("cmdline").contains(word) && read("status").contains(&parent);
+            process.file_name().filter(|_| is_child)?.to_str()?.parse().ok()
         };
-        for _ in 0..20_000 {
-            let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
-            if let Some(child) = processes.map(|process| process.path()).find_map(|process| find(&process)) {
+        for mut processes in (0..20_000).map(|_| fs::read_dir("/proc").expect("processes").flatten()) {
+            if let Some(child) = processes.find_map(|process| find(&process.path())) {
                 return Pid::from_raw(child);
             }
         }
