@@ -70,20 +70,18 @@ pub struct Question<'a> {
 impl<'a> Question<'a> {
     /// A question about a call that needs nothing beyond.
     pub fn about(tool: &'a str, preview: &'a str) -> Self {
-        let (is_change, network, hidden) = (false, false, false);
-        let (helper, always, enclosure, editable) = (None, None, None, None);
         Self {
-            helper,
+            helper: None,
             tool,
             preview,
-            is_change,
+            is_change: false,
             why: "",
-            always,
-            enclosure,
-            network,
+            always: None,
+            enclosure: None,
+            network: false,
             opened: &[],
-            hidden,
-            editable,
+            hidden: false,
+            editable: None,
         }
     }
 
