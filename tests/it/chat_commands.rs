@@ -65,6 +65,17 @@ fn tab_completes_what_the_agent_has_that_is_used_now() {
 }
 
 #[test]
+fn a_model_that_nobody_lists_is_told_and_one_without_a_server_is_refused() {
+    let server = Server::always(Reply::text("Noted."));
+    let output = chat(Run::new().server(&server), &["/model tset-model", "/model scripted-model"]);
+    output
+        .stderr_has("The model is now tset-model. No list has it")
+        .stderr_has("The model is now scripted-model.\n");
+    let refused = Run::new().args(["chat", "-m", "demo"]).stdin("/model tset-model\nhello\n").run().success();
+    refused.stderr_has("no server is known that could have the model `tset-model`").stdout_has("scripted demo");
+}
+
+#[test]
 fn a_person_picks_the_model_by_number() {
     let server = Server::always(Reply::text("Noted."));
     let mut terminal = crate::repl::start(&two(Run::new().server(&server)));

@@ -140,6 +140,12 @@ fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
             base.name
         )));
     }
+    if !is_configured(base) {
+        return Err(SetupError::authentication(format!(
+            "no server is known that could have the model `{id}`: set OPENAI_API_KEY for OpenAI, or OPENAI_BASE_URL for a \
+             server of your own, or name a model as PROVIDER/ID"
+        )));
+    }
     let mut model = base.clone();
     model.model = Some(id.to_owned());
     if base.model.as_deref() != Some(id) {

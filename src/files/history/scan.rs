@@ -85,6 +85,8 @@ impl WorkspaceView {
             return Ok(Vec::new());
         }
         let seen = std::mem::take(&mut self.seen);
+        // In nanoseconds since 1970, as file systems count.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut scan = WorkspaceScan {
             root: &self.root,
             old: SeenPaths::new(),
@@ -92,7 +94,7 @@ impl WorkspaceView {
             watch: self.watch.take(),
             store,
             ignored: IgnoreFiles::anywhere(Links::Refuse),
-            now: read_clock(),
+            now: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
             bytes: 0,
             changes: Vec::new(),
         };
@@ -320,12 +322,6 @@ fn read_state(
         DirEntryKind::Dir => PathState::Dir { mode },
         _ => PathState::Special,
     })
-}
-
-/// Now, in nanoseconds since 1970, as file systems count.
-fn read_clock() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(unix)]

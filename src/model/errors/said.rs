@@ -94,7 +94,8 @@ impl StatedError {
             Some(Value::String(word)) => word.clone(),
             _ => return,
         };
-        match word.parse().map(http_status) {
+        let find_status = |number: u64| u16::try_from(number).ok().filter(|status| (400..600).contains(status));
+        match word.parse().map(find_status) {
             Ok(Some(status)) => self.status = self.status.or(Some(status)),
             // Neither a success nor "none".
             Ok(None) if word.len() < 4 => {}
@@ -163,10 +164,6 @@ fn find_words(level: &Value) -> Option<String> {
         Value::Object(level) => KEYS.iter().find_map(|key| find_words(level.get(*key)?)),
         _ => None,
     }
-}
-
-fn http_status(number: u64) -> Option<u16> {
-    u16::try_from(number).ok().filter(|status| (400..600).contains(status))
 }
 
 #[cfg(test)]

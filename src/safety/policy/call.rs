@@ -227,9 +227,10 @@ impl LineCommand {
         let named: Vec<PathTarget> = words.into_iter().map(find).collect();
         let begun = command.names.iter().filter_map(|text| find_directory(text)).map(find);
         let begun: Vec<PathTarget> = begun.collect();
-        let is_left = |target: &&PathTarget| {
-            !target.is_free_to_read() && target.presence != Presence::No && !holds_nothing(target)
-        };
+        // Devices that contain nobody's text.
+        let devices = ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
+        let holds = |target: &&PathTarget| target.presence != Presence::No && !devices.contains(&&*target.given);
+        let is_left = |target: &&PathTarget| !target.is_free_to_read() && holds(target);
         let left = || named.iter().chain(&begun).find(is_left).map(|target| target.given.clone());
         let leaves = lost.or_else(left);
         Self { habit: find_habit(command), named, leaves }
@@ -300,12 +301,6 @@ fn find_directory(text: &str) -> Option<&str> {
 
 fn is_device(target: &PathTarget) -> bool {
     target.path.starts_with("/dev/")
-}
-
-/// True for devices that contain nobody's text.
-fn holds_nothing(target: &PathTarget) -> bool {
-    ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"]
-        .contains(&target.given.as_str())
 }
 
 /// The paths of a call, looked up from the workspace.

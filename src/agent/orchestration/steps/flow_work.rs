@@ -206,7 +206,8 @@ impl<'c, 't: 'c> Turn<'t> {
                 let retries = with.get("retries").and_then(Value::as_u64);
                 let retries = retries.and_then(|retries| u32::try_from(retries).ok()).unwrap_or_default();
                 let machine = PlanProgress::replay(self.conversation.session.progress());
-                let is_of_it = plan_of(with).is_ok_and(|reply| same_numbers(&reply.plan, machine.steps()));
+                let numbers = |steps: &[PlanStep]| steps.iter().map(|step| step.step_id).collect::<Vec<_>>();
+                let is_of_it = plan_of(with).is_ok_and(|reply| numbers(&reply.plan) == numbers(machine.steps()));
                 let known = if is_of_it { machine.facts() } else { PlanFacts::default() };
                 let facts = PlanFacts { retries, ..known };
                 let told =
@@ -281,10 +282,6 @@ fn plan_of(with: &Map<String, Value>) -> Result<PlanReply, String> {
         None => Value::Null,
     };
     serde_json::from_value(plan).map_err(|error| format!("`with.plan` is not a plan: {error}"))
-}
-
-fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.step_id == other.step_id)
 }
 
 /// A value of `with` as text; empty if it is missing.

@@ -73,7 +73,11 @@ fn switch_model(chat: &mut Chat, words: &str) -> CommandAnswer {
     };
     chat.switch_model(Some(name).filter(|name| !name.is_empty()), level)?;
     let reasons = level.map(|level| format!(", reasoning_effort `{}`", level.word())).unwrap_or_default();
-    tell_text(format!("The model is now {}{reasons}.", chat.services.agent.model.info().id))
+    let info = chat.services.agent.model.info();
+    let has_id = |listed: &ListedModel| listed.id.as_ref() == Some(&info.id);
+    let is_listed = info.scripted || assembly::list_models(&chat.config, &info.id).models.iter().any(has_id);
+    let unknown = if is_listed { "" } else { " No list has it: its server is asked for it by this name." };
+    tell_text(format!("The model is now {}{reasons}.{unknown}", info.id))
 }
 
 /// `/agent NAME` changes the agent; `/agent` lists the agents.
