@@ -306,9 +306,9 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
     parsed.map(with_sandbox).map_err(UsageError::from)
 }
 
-/// The command line that one without a command means: `agent -m NAME` is `agent chat -m NAME`, `agent "fix the bug"` is a
-/// task for the default command, `-p TASK` is `run TASK` and `-r` a chat that begins with `/resume`, as in other
-/// agents. A single word is a mistyped command.
+/// The command line that one without a command, or with its options before it, means: `agent -m NAME` and `agent -m NAME chat`
+/// are `agent chat -m NAME`, `agent "fix the bug"` is a task for the default command, `-p TASK` is `run TASK` and `-r` a
+/// chat that begins with `/resume`, as in other agents. A single word is a mistyped command.
 fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<Vec<OsString>> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match error.kind() {
@@ -321,7 +321,14 @@ fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<V
             args.push("/resume".into());
             Some(with_command(&args, "chat"))
         }
-        ErrorKind::UnknownArgument => Some(with_command(args, default)),
+        ErrorKind::UnknownArgument => {
+            let (commands, mut args) = (Cli::command(), args.to_vec());
+            match args.iter().skip(1).position(|arg| commands.find_subcommand(arg).is_some()) {
+                Some(at) => args[1..=at + 1].rotate_right(1),
+                None => args = with_command(&args, default),
+            }
+            Some(args)
+        }
         ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
             Some(ContextValue::String(task)) if task.contains(char::is_whitespace) => {
                 Some(with_command(args, default))
@@ -431,6 +438,9 @@ mod tests {
         assert!(matches!(picker, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("/resume")));
         let chat = parse(&["agent", "fix the bug"], true).expect("it parses");
         assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("fix the bug")));
+        let chat = parse(&["agent", "-m", "demo", "chat", "hello"], true).expect("it parses");
+        assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("hello")));
+        assert_eq!(task(&["agent", "--stream", "run", "fix the bug"]).as_deref(), Some("fix the bug"));
         assert!(parse(&["agent", "fxi"], true).is_err());
     }
 
