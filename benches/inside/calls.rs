@@ -55,8 +55,8 @@ impl Nothing {
             parameters: json!({ "type": "object", "properties": properties, "additionalProperties": false })
                 .into(),
             permission: Permission::Read,
-            effects: Vec::new(),
             default: true,
+            ..ToolDefinition::default()
         })
     }
 }

@@ -80,6 +80,7 @@ use crate::model::ledger::RunLedger;
 use crate::model::{ChatModel, Tape};
 use crate::safety::Approver;
 use crate::safety::policy::PolicyRules;
+use crate::safety::sandbox::Sandbox;
 use crate::tools::Jobs;
 use crate::tools::Superior;
 
@@ -121,6 +122,8 @@ pub struct Agent {
     /// What runs at events of a run.
     pub hooks: Hooks,
     pub workspace: Workspace,
+    /// The boundary around commands, if there is one.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Directories outside the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
     pub approver: Arc<dyn Approver>,

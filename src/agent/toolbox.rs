@@ -309,7 +309,7 @@ impl ToolEntry {
     /// The definition to send, with the tool's advice if the profile includes it.
     fn define_tool(&self, profile: GuidanceProfile) -> ToolDefinition {
         let mut definition = self.tool.definition().clone();
-        let advice = self.tool.advice();
+        let advice = definition.advice;
         if profile == GuidanceProfile::Guided && !advice.is_empty() {
             definition.description.push(' ');
             definition.description.push_str(advice);

@@ -23,8 +23,8 @@ pub struct Reach {
     pub unwritten: Vec<GlobPattern>,
     /// What its command needs beyond the walls.
     pub opening: WallOpening,
-    /// The files whose text in the person's editor is not saved, with that text.
-    unsaved: BTreeMap<PathBuf, Arc<String>>,
+    /// The files whose text in the person's editor is not saved, with that text: the call reads it instead.
+    pub unsaved: BTreeMap<PathBuf, Arc<String>>,
 }
 
 impl Reach {
@@ -38,21 +38,6 @@ impl Reach {
             opening: WallOpening::default(),
             unsaved: BTreeMap::new(),
         }
-    }
-
-    /// Has the call read this text where it names the file at `path`.
-    pub fn set_unsaved(&mut self, path: PathBuf, text: String) {
-        self.unsaved.insert(path, Arc::new(text));
-    }
-
-    /// The text that the person's editor has of a file, if it is not the one on disk.
-    pub fn unsaved(&self, path: &Path) -> Option<&Arc<String>> {
-        self.unsaved.get(path)
-    }
-
-    /// The files that have such a text.
-    pub fn list_unsaved(&self) -> impl Iterator<Item = &PathBuf> {
-        self.unsaved.keys()
     }
 
     /// Adds the patterns that are denied to a command, which may write, and what it needs beyond the walls.

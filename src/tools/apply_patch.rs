@@ -35,14 +35,18 @@ struct PatchArguments {
 
 impl ApplyPatch {
     pub fn new() -> Self {
-        let mut definition = define_tool(
-            "apply_patch",
-            "Changes several files at once, all or none. Takes a unified diff, or *** Begin Patch with *** Add File: / \
-             Update File: / Delete File: sections; each hunk must fit one place.",
-            (Permission::Write, &[ToolEffect::Files]),
-            json!({ "patch": { "type": "string", "description": "Paths relative to the workspace" } }),
-            &["patch"],
-        );
+        let mut definition = ToolDefinition {
+            previews_change: true,
+            advice: "Lines that stay begin with a blank, new ones with +, old ones with -.",
+            ..define_tool(
+                "apply_patch",
+                "Changes several files at once, all or none. Takes a unified diff, or *** Begin Patch with *** Add File: / \
+                 Update File: / Delete File: sections; each hunk must fit one place.",
+                (Permission::Write, &[ToolEffect::Files]),
+                json!({ "patch": { "type": "string", "description": "Paths relative to the workspace" } }),
+                &["patch"],
+            )
+        };
         definition.default = false;
         Self { definition }
     }
@@ -51,10 +55,6 @@ impl ApplyPatch {
 impl Tool for ApplyPatch {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn advice(&self) -> &'static str {
-        "Lines that stay begin with a blank, new ones with +, old ones with -."
     }
 
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
@@ -74,10 +74,6 @@ impl Tool for ApplyPatch {
         let arguments: PatchArguments = parse_arguments(given.clone())?;
         let plan = plan_patch(&arguments.patch, reach, files)?;
         Ok(plan.files.iter().map(PlannedFile::preview).collect())
-    }
-
-    fn previews_change(&self) -> bool {
-        true
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

@@ -28,17 +28,22 @@ struct AskUserArguments {
 impl AskUser {
     /// Asks through `person`, who must be present.
     pub fn new(person: Arc<dyn Approver>) -> Self {
-        let definition = define_tool(
-            "ask_user",
-            "Asks the user a question. Returns the answer. Only for what you cannot find out or reasonably \
-             assume.",
-            (Permission::Read, &[]),
-            json!({
-                "question": { "type": "string", "description": "Short" },
-                "choices": { "type": "array", "items": { "type": "string" }, "description": "Suggestions" },
-            }),
-            &["question"],
-        );
+        let definition = ToolDefinition {
+            waits_for_person: true,
+            advice: "Ask once, for all that is missing.",
+            is_trusted: true,
+            ..define_tool(
+                "ask_user",
+                "Asks the user a question. Returns the answer. Only for what you cannot find out or reasonably \
+                 assume.",
+                (Permission::Read, &[]),
+                json!({
+                    "question": { "type": "string", "description": "Short" },
+                    "choices": { "type": "array", "items": { "type": "string" }, "description": "Suggestions" },
+                }),
+                &["question"],
+            )
+        };
         Self { definition, person }
     }
 }
@@ -46,18 +51,6 @@ impl AskUser {
 impl Tool for AskUser {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn advice(&self) -> &'static str {
-        "Ask once, for all that is missing."
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
-    }
-
-    fn waits_for_person(&self) -> bool {
-        true
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -92,7 +85,7 @@ mod tests {
         let ask = |answer: Option<&str>| {
             let person = SameAnswer { present: true, answer: answer.map(str::to_owned) };
             let tool = AskUser::new(Arc::new(person));
-            assert!(tool.waits_for_person(), "the time that a person takes counts against no limit");
+            assert!(tool.definition().waits_for_person, "the time that a person takes counts against no limit");
             Place::new().call(&tool, json!({ "question": "Which?", "choices": ["a", "b"] }))
         };
         assert_eq!(ask(Some("都行")).expect("there is an answer").observation, "都行");

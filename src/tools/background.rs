@@ -52,18 +52,21 @@ enum BackgroundAction {
 
 impl Background {
     pub fn new(jobs: Arc<Jobs>) -> Self {
-        let definition = define_tool(
-            BACKGROUND,
-            "Reads, stops or feeds a background command. Returns state and new output.",
-            (Permission::Read, &[]),
-            json!({
-                "id": { "type": "string" },
-                "action": { "enum": ["read", "stop"] },
-                "wait": { "type": "integer", "description": "Seconds" },
-                "input": { "type": "string" },
-            }),
-            &["id"],
-        );
+        let definition = ToolDefinition {
+            advice: "Only for an id that run_command returned. `input` goes to its stdin, and an empty one ends that.",
+            ..define_tool(
+                BACKGROUND,
+                "Reads, stops or feeds a background command. Returns state and new output.",
+                (Permission::Read, &[]),
+                json!({
+                    "id": { "type": "string" },
+                    "action": { "enum": ["read", "stop"] },
+                    "wait": { "type": "integer", "description": "Seconds" },
+                    "input": { "type": "string" },
+                }),
+                &["id"],
+            )
+        };
         Self { definition, jobs }
     }
 }
@@ -71,10 +74,6 @@ impl Background {
 impl Tool for Background {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn advice(&self) -> &'static str {
-        "Only for an id that run_command returned. `input` goes to its stdin, and an empty one ends that."
     }
 
     /// False: output that was read is not returned again.

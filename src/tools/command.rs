@@ -72,6 +72,7 @@ impl ConfiguredCommand {
             permission: config.permission.unwrap_or(Permission::Write),
             effects,
             default: true,
+            ..ToolDefinition::default()
         };
         Self { definition, config, confined: Confined::new(env, sandbox, proxies) }
     }

@@ -17,7 +17,7 @@ use crate::safety::Reach;
 use super::files::edit_match::{self, EditMatch, Replacement};
 use super::files::encoding::TextEncoding;
 use super::files::replace::replace_file;
-use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments};
 
 /// `edit_file`: replaces one text of a file by another.
 pub struct EditFile(ToolDefinition);
@@ -60,24 +60,30 @@ struct EditedPlace {
 
 impl EditFile {
     pub fn new() -> Self {
-        Self(define_tool(
-            "edit_file",
-            "Replaces a passage of a file. old_text must occur exactly once unless replace_all; \
-             copy it without line numbers.",
-            (Permission::Write, &[ToolEffect::Files]),
-            json!({
-                "path": { "type": "string" },
-                "old_text": { "type": "string" },
-                "new_text": { "type": "string" },
-                "replace_all": { "type": "boolean" },
-                "edits": {
-                    "type": "array",
-                    "items": { "type": "object" },
-                    "description": "of {old_text, new_text, replace_all}",
-                },
-            }),
-            &["path"],
-        ))
+        Self(ToolDefinition {
+            previews_change: true,
+            advice: "Read the file first. old_text is whole lines of it, copied exactly, spaces included, without the `12<tab>` that read_file puts before a line. If it occurs twice, include one more line.",
+            reads: Some("path"),
+            writes: Some("path"),
+            ..define_tool(
+                "edit_file",
+                "Replaces a passage of a file. old_text must occur exactly once unless replace_all; \
+                 copy it without line numbers.",
+                (Permission::Write, &[ToolEffect::Files]),
+                json!({
+                    "path": { "type": "string" },
+                    "old_text": { "type": "string" },
+                    "new_text": { "type": "string" },
+                    "replace_all": { "type": "boolean" },
+                    "edits": {
+                        "type": "array",
+                        "items": { "type": "object" },
+                        "description": "of {old_text, new_text, replace_all}",
+                    },
+                }),
+                &["path"],
+            )
+        })
     }
 }
 
@@ -86,26 +92,10 @@ impl Tool for EditFile {
         &self.0
     }
 
-    fn advice(&self) -> &'static str {
-        "Read the file first. old_text is whole lines of it, copied exactly, spaces included, without the `12<tab>` that read_file puts before a line. If it occurs twice, include one more line."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
-    }
-
-    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
-    }
-
     fn preview(&self, given: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let arguments: EditFileArguments = parse_arguments(given.clone())?;
         let planned = plan_edit(&arguments, reach)?;
         Ok(diff::unify(&planned.name, &planned.old, &planned.new))
-    }
-
-    fn previews_change(&self) -> bool {
-        true
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

@@ -45,16 +45,19 @@ struct FetchArguments {
 impl FetchUrl {
     /// `allow` names private hosts that may be reached as well.
     pub fn new(net: Arc<Net>, allow: Vec<String>) -> Self {
-        let mut definition = define_tool(
-            "fetch_url",
-            "Gets a web page as readable text. Public http(s) addresses, text, HTML and JSON only; nothing is sent along.",
-            (Permission::Read, &[ToolEffect::Network]),
-            json!({
-                "url": { "type": "string" },
-                "max_tokens": { "type": "integer", "minimum": 1, "description": "Most to return" },
-            }),
-            &["url"],
-        );
+        let mut definition = ToolDefinition {
+            returns: "{url, status, title, text}",
+            ..define_tool(
+                "fetch_url",
+                "Gets a web page as readable text. Public http(s) addresses, text, HTML and JSON only; nothing is sent along.",
+                (Permission::Read, &[ToolEffect::Network]),
+                json!({
+                    "url": { "type": "string" },
+                    "max_tokens": { "type": "integer", "minimum": 1, "description": "Most to return" },
+                }),
+                &["url"],
+            )
+        };
         definition.default = false;
         Self { definition, net, allow }
     }
@@ -79,14 +82,6 @@ impl FetchUrl {
 impl Tool for FetchUrl {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn returns(&self) -> &'static str {
-        "{url, status, title, text}"
-    }
-
-    fn subject(&self, arguments: &Value) -> String {
-        text_of(arguments, "url").unwrap_or_default().to_owned()
     }
 
     fn address<'a>(&self, arguments: &'a Value) -> Option<&'a str> {

@@ -44,14 +44,17 @@ struct FindToolsArguments {
 impl FindTools {
     /// Searches these tools, whose definitions are not sent, and those that servers list later.
     pub fn new(tools: Vec<ToolDefinition>, servers: Option<Arc<McpServers>>) -> Self {
-        let definition = define_tool(
-            FIND_TOOLS,
-            "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
-             call_tool.",
-            (Permission::Read, &[]),
-            json!({ "query": { "type": "string", "description": "A name, or words" } }),
-            &["query"],
-        );
+        let definition = ToolDefinition {
+            is_trusted: true,
+            ..define_tool(
+                FIND_TOOLS,
+                "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
+                 call_tool.",
+                (Permission::Read, &[]),
+                json!({ "query": { "type": "string", "description": "A name, or words" } }),
+                &["query"],
+            )
+        };
         let texts = tools.iter().map(write_searched).collect();
         Self { definition, tools, texts, servers }
     }
@@ -79,10 +82,6 @@ impl FindTools {
 impl Tool for FindTools {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -185,8 +184,8 @@ mod tests {
             description,
             parameters: Arc::new(json!({ "type": "object", "properties": {} })),
             permission: Permission::Read,
-            effects: Vec::new(),
             default: true,
+            ..ToolDefinition::default()
         };
         FindTools::new(rows("tools").into_iter().map(tool).collect(), None)
     }

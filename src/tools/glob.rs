@@ -30,35 +30,28 @@ struct GlobArguments {
 impl Glob {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        Self(define_tool(
-            "glob",
-            "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
-             matches at any depth.",
-            (Permission::Read, &[]),
-            json!({
-                "pattern": { "type": "string", "description": "src/**/*.{ts,tsx}" },
-                "path": { "type": "string" },
-            }),
-            &["pattern"],
-        ))
+        Self(ToolDefinition {
+            advice: "Example: {\"pattern\": \"tests/**/*_test.py\"}.",
+            returns: "{files: [path], total}",
+            reads: Some("path"),
+            ..define_tool(
+                "glob",
+                "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
+                 matches at any depth.",
+                (Permission::Read, &[]),
+                json!({
+                    "pattern": { "type": "string", "description": "src/**/*.{ts,tsx}" },
+                    "path": { "type": "string" },
+                }),
+                &["pattern"],
+            )
+        })
     }
 }
 
 impl Tool for Glob {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn returns(&self) -> &'static str {
-        "{files: [path], total}"
-    }
-
-    fn advice(&self) -> &'static str {
-        "Example: {\"pattern\": \"tests/**/*_test.py\"}."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -50,39 +50,32 @@ struct GrepArguments {
 impl Grep {
     /// Compiles nothing until it is called.
     pub fn new() -> Self {
-        Self(define_tool(
-            "grep",
-            "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
-             .gitignore, skips binary files.",
-            (Permission::Read, &[]),
-            json!({
-                "pattern": { "type": "string", "description": "Rust regex" },
-                "path": { "type": "string" },
-                "glob": { "type": "string" },
-                "ignore_case": { "type": "boolean" },
-                "context": { "type": "integer" },
-                "limit": { "type": "integer", "description": "100 unless given" },
-            }),
-            &["pattern"],
-        ))
+        Self(ToolDefinition {
+            advice: "Example: {\"pattern\": \"fn parse\\\\(\", \"glob\": \"*.rs\"}: escape ( ) [ ] { } . * + ? where you mean them.",
+            returns: "{matches: [{path, line, text}], total, files}",
+            reads: Some("path"),
+            ..define_tool(
+                "grep",
+                "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
+                 .gitignore, skips binary files.",
+                (Permission::Read, &[]),
+                json!({
+                    "pattern": { "type": "string", "description": "Rust regex" },
+                    "path": { "type": "string" },
+                    "glob": { "type": "string" },
+                    "ignore_case": { "type": "boolean" },
+                    "context": { "type": "integer" },
+                    "limit": { "type": "integer", "description": "100 unless given" },
+                }),
+                &["pattern"],
+            )
+        })
     }
 }
 
 impl Tool for Grep {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn returns(&self) -> &'static str {
-        "{matches: [{path, line, text}], total, files}"
-    }
-
-    fn advice(&self) -> &'static str {
-        "Example: {\"pattern\": \"fn parse\\\\(\", \"glob\": \"*.rs\"}: escape ( ) [ ] { } . * + ? where you mean them."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
     }
 
     fn subject(&self, arguments: &Value) -> String {

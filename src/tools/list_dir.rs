@@ -55,35 +55,28 @@ enum ListedKind {
 impl ListDir {
     /// Lists nothing until it is called.
     pub fn new() -> Self {
-        Self(define_tool(
-            "list_dir",
-            "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
-             .gitignore excludes.",
-            (Permission::Read, &[]),
-            json!({
-                "path": { "type": "string" },
-                "depth": { "type": "integer", "default": 1, "description": "At most 8" },
-            }),
-            &[],
-        ))
+        Self(ToolDefinition {
+            advice: "Call it first in a workspace that you do not know.",
+            returns: "{path, entries: [{name, kind, size}], total}",
+            reads: Some("path"),
+            ..define_tool(
+                "list_dir",
+                "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
+                 .gitignore excludes.",
+                (Permission::Read, &[]),
+                json!({
+                    "path": { "type": "string" },
+                    "depth": { "type": "integer", "default": 1, "description": "At most 8" },
+                }),
+                &[],
+            )
+        })
     }
 }
 
 impl Tool for ListDir {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn returns(&self) -> &'static str {
-        "{path, entries: [{name, kind, size}], total}"
-    }
-
-    fn advice(&self) -> &'static str {
-        "Call it first in a workspace that you do not know."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -32,13 +32,17 @@ impl LoadSkill {
         } else {
             json!({ "type": "string" })
         };
-        let definition = define_tool(
-            "load_skill",
-            "Returns a skill's instructions. Load one before you begin.",
-            (Permission::Read, &[]),
-            json!({ "name": name }),
-            &["name"],
-        );
+        let definition = ToolDefinition {
+            advice: "Then follow what it returns.",
+            is_trusted: true,
+            ..define_tool(
+                "load_skill",
+                "Returns a skill's instructions. Load one before you begin.",
+                (Permission::Read, &[]),
+                json!({ "name": name }),
+                &["name"],
+            )
+        };
         Self { definition, catalogue, disclosure }
     }
 
@@ -108,20 +112,8 @@ impl Tool for LoadSkill {
         &self.definition
     }
 
-    fn advice(&self) -> &'static str {
-        "Then follow what it returns."
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
-    }
-
     fn has_network(&self, arguments: &Value) -> bool {
         text_of(arguments, "name").is_some_and(|name| self.catalogue.is_served(name))
-    }
-
-    fn subject(&self, arguments: &Value) -> String {
-        arguments["name"].as_str().unwrap_or_default().to_owned()
     }
 
     fn call<'a>(&'a self, arguments: Value, context: CallContext<'a>) -> ToolFuture<'a> {

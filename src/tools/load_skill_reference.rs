@@ -33,18 +33,22 @@ struct SkillReferenceArguments {
 impl LoadSkillReference {
     /// Reads the files of the skills of `catalogue`.
     pub fn new(catalogue: Arc<SkillCatalogue>, disclosure: SkillDisclosure) -> Self {
-        let definition = define_tool(
-            "load_skill_reference",
-            "Reads a text file in a skill's directory.",
-            (Permission::Read, &[]),
-            json!({
-                "name": { "type": "string" },
-                "path": { "type": "string" },
-                "offset": { "type": "integer" },
-                "limit": { "type": "integer" },
-            }),
-            &["name", "path"],
-        );
+        let definition = ToolDefinition {
+            advice: "Only for a file that the skill names.",
+            is_trusted: true,
+            ..define_tool(
+                "load_skill_reference",
+                "Reads a text file in a skill's directory.",
+                (Permission::Read, &[]),
+                json!({
+                    "name": { "type": "string" },
+                    "path": { "type": "string" },
+                    "offset": { "type": "integer" },
+                    "limit": { "type": "integer" },
+                }),
+                &["name", "path"],
+            )
+        };
         Self { definition, catalogue, disclosure }
     }
 
@@ -84,14 +88,6 @@ impl LoadSkillReference {
 impl Tool for LoadSkillReference {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn advice(&self) -> &'static str {
-        "Only for a file that the skill names."
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
     }
 
     fn has_network(&self, arguments: &Value) -> bool {

@@ -74,7 +74,7 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
-pub use commands::{BoundedInput, Environment, Jobs, PlainState, keep_programs_outside};
+pub use commands::{BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;
@@ -167,6 +167,7 @@ fn define_tool(
         permission,
         effects: effects.to_vec(),
         default: true,
+        ..ToolDefinition::default()
     }
 }
 

@@ -18,39 +18,31 @@ pub struct ProposePlan(ToolDefinition);
 
 impl ProposePlan {
     pub fn new() -> Self {
-        Self(define_tool(
-            PROPOSE_PLAN,
-            "Runs up to 8 calls that can all be named now. In input, $step_1_result.key is a result. []: resumes the plan that waits.",
-            (Permission::Read, &[]),
-            json!({
-                "steps": {
-                    "type": "array",
-                    "items": { "type": "object" },
-                    "description": "[{id, description, tool, input, depends_on, replaces}]",
-                },
-                "why": { "type": "string" },
-            }),
-            &["steps"],
-        ))
+        Self(ToolDefinition {
+            waits_for_person: true,
+            advice: "Not where the next call depends on what the last one finds.",
+            is_trusted: true,
+            ..define_tool(
+                PROPOSE_PLAN,
+                "Runs up to 8 calls that can all be named now. In input, $step_1_result.key is a result. []: resumes the plan that waits.",
+                (Permission::Read, &[]),
+                json!({
+                    "steps": {
+                        "type": "array",
+                        "items": { "type": "object" },
+                        "description": "[{id, description, tool, input, depends_on, replaces}]",
+                    },
+                    "why": { "type": "string" },
+                }),
+                &["steps"],
+            )
+        })
     }
 }
 
 impl Tool for ProposePlan {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn advice(&self) -> &'static str {
-        "Not where the next call depends on what the last one finds."
-    }
-
-    fn is_trusted(&self) -> bool {
-        true
-    }
-
-    /// True, as a person may review the plan.
-    fn waits_for_person(&self) -> bool {
-        true
     }
 
     fn idempotent(&self) -> bool {

@@ -39,35 +39,28 @@ struct ReadFileArguments {
 
 impl ReadFile {
     pub fn new() -> Self {
-        Self(define_tool(
-            "read_file",
-            "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
-            (Permission::Read, &[]),
-            json!({
-                "path": { "type": "string" },
-                "offset": { "type": "integer", "description": "First line, from 1" },
-                "limit": { "type": "integer" },
-            }),
-            &["path"],
-        ))
+        Self(ToolDefinition {
+            advice: "Call it before you change a file or speak about it. Long files: go on with offset.",
+            returns: "{path, text, first_line, lines, total_lines}",
+            reads: Some("path"),
+            ..define_tool(
+                "read_file",
+                "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
+                (Permission::Read, &[]),
+                json!({
+                    "path": { "type": "string" },
+                    "offset": { "type": "integer", "description": "First line, from 1" },
+                    "limit": { "type": "integer" },
+                }),
+                &["path"],
+            )
+        })
     }
 }
 
 impl Tool for ReadFile {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn returns(&self) -> &'static str {
-        "{path, text, first_line, lines, total_lines}"
-    }
-
-    fn advice(&self) -> &'static str {
-        "Call it before you change a file or speak about it. Long files: go on with offset."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
     }
 
     fn subject(&self, arguments: &Value) -> String {

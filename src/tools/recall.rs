@@ -68,28 +68,27 @@ fn is_handle(word: &str) -> bool {
 
 impl Recall {
     pub fn new() -> Self {
-        Self(define_tool(
-            "recall",
-            "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
-            (Permission::Read, &[]),
-            json!({
-                "id": { "type": "string" },
-                "query": { "type": "string" },
-                "offset": { "type": "integer" },
-                "limit": { "type": "integer" },
-            }),
-            &[],
-        ))
+        Self(ToolDefinition {
+            advice: "Only for an id that a notice like [… left out; recall id=r1 …] names: {\"id\": \"r1\"}.",
+            ..define_tool(
+                "recall",
+                "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
+                (Permission::Read, &[]),
+                json!({
+                    "id": { "type": "string" },
+                    "query": { "type": "string" },
+                    "offset": { "type": "integer" },
+                    "limit": { "type": "integer" },
+                }),
+                &[],
+            )
+        })
     }
 }
 
 impl Tool for Recall {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn advice(&self) -> &'static str {
-        "Only for an id that a notice like [… left out; recall id=r1 …] names: {\"id\": \"r1\"}."
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -58,18 +58,23 @@ impl RunCommand {
             choose_shell()[1],
             confined.describe_boundary()
         );
-        let definition = define_tool(
-            RUN_COMMAND,
-            &description,
-            (Permission::Write, &[ToolEffect::Process]),
-            json!({
-                "command": { "type": "string" },
-                "workdir": { "type": "string" },
-                "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
-                "background": { "type": "boolean", "description": "Goes on; returns an id" },
-            }),
-            &["command"],
-        );
+        let definition = ToolDefinition {
+            command: Some("command"),
+            advice: "Example: {\"command\": \"cargo test 2>&1 | tail -n 40\"}. Each call starts anew in the workspace: `cd` and variables do not last.",
+            returns: "{exit_code, output}",
+            ..define_tool(
+                RUN_COMMAND,
+                &description,
+                (Permission::Write, &[ToolEffect::Process]),
+                json!({
+                    "command": { "type": "string" },
+                    "workdir": { "type": "string" },
+                    "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
+                    "background": { "type": "boolean", "description": "Goes on; returns an id" },
+                }),
+                &["command"],
+            )
+        };
         Self { definition, confined: Arc::new(confined), jobs }
     }
 }
@@ -77,14 +82,6 @@ impl RunCommand {
 impl Tool for RunCommand {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
-    }
-
-    fn returns(&self) -> &'static str {
-        "{exit_code, output}"
-    }
-
-    fn advice(&self) -> &'static str {
-        "Example: {\"command\": \"cargo test 2>&1 | tail -n 40\"}. Each call starts anew in the workspace: `cd` and variables do not last."
     }
 
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
@@ -95,10 +92,6 @@ impl Tool for RunCommand {
             hold: self.confined.hold(),
             configured: None,
         })
-    }
-
-    fn command_argument(&self) -> Option<&'static str> {
-        Some("command")
     }
 
     fn prepare(&self) {

@@ -42,38 +42,33 @@ enum TodoStatus {
 
 impl Todo {
     pub fn new() -> Self {
-        Self(define_tool(
-            "todo",
-            "Replaces your plan, which the user sees. For long tasks: send all items, at most one doing.",
-            (Permission::Read, &[]),
-            json!({
-                "items": { "type": "array", "items": {
-                    "type": "object",
-                    "properties": {
-                        "text": { "type": "string" },
-                        "status": { "enum": ["pending", "doing", "done", "in_progress", "completed"] },
-                    },
-                    "required": ["text", "status"],
-                    "additionalProperties": false,
-                } },
-            }),
-            &["items"],
-        ))
+        Self(ToolDefinition {
+            advice: "Send it again, whole, when an item is done. Not for tasks of one or two steps.",
+            is_trusted: true,
+            ..define_tool(
+                "todo",
+                "Replaces your plan, which the user sees. For long tasks: send all items, at most one doing.",
+                (Permission::Read, &[]),
+                json!({
+                    "items": { "type": "array", "items": {
+                        "type": "object",
+                        "properties": {
+                            "text": { "type": "string" },
+                            "status": { "enum": ["pending", "doing", "done", "in_progress", "completed"] },
+                        },
+                        "required": ["text", "status"],
+                        "additionalProperties": false,
+                    } },
+                }),
+                &["items"],
+            )
+        })
     }
 }
 
 impl Tool for Todo {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn advice(&self) -> &'static str {
-        "Send it again, whole, when an item is done. Not for tasks of one or two steps."
-    }
-
-    /// True, as it returns only counts.
-    fn is_trusted(&self) -> bool {
-        true
     }
 
     fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> ToolFuture<'a> {

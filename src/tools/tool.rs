@@ -26,24 +26,14 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
-    /// One more sentence or an example for models that need more guidance ([`Guided`](crate::config::GuidanceProfile::Guided)).
-    fn advice(&self) -> &'static str {
-        ""
-    }
-
-    /// The form of its result as data, for plans that refer to parts of it: `{path, text}`.
-    fn returns(&self) -> &'static str {
-        ""
-    }
-
     /// The paths that this call would read, as the model wrote them; none if it reads the workspace in general.
-    fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
-        Vec::new()
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        self.definition().reads.and_then(|name| text_of(arguments, name)).into_iter().collect()
     }
 
     /// The paths that this call would write, as the model wrote them.
-    fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
-        Vec::new()
+    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        self.definition().writes.and_then(|name| text_of(arguments, name)).into_iter().collect()
     }
 
     /// The address that the call would send a request to, as the model wrote it.
@@ -58,11 +48,6 @@ pub trait Tool: Send + Sync {
 
     /// The command that the call would run, if any, as a shell line.
     fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
-        None
-    }
-
-    /// The argument that is a whole command line, if there is one: a person may replace it by another.
-    fn command_argument(&self) -> Option<&'static str> {
         None
     }
 
@@ -85,17 +70,6 @@ pub trait Tool: Send + Sync {
         self.definition().effects.contains(&ToolEffect::Network)
     }
 
-    /// True if the result may direct the model: instructions that the user installed, or their own words. All other
-    /// results are marked as data.
-    fn is_trusted(&self) -> bool {
-        false
-    }
-
-    /// True if the call waits for a person: time spent waiting counts against no limit.
-    fn waits_for_person(&self) -> bool {
-        false
-    }
-
     /// True if the call waits for time to pass, or for something that takes time.
     fn waits_for_time(&self, _arguments: &Value) -> bool {
         false
@@ -116,12 +90,6 @@ pub trait Tool: Send + Sync {
         true
     }
 
-    /// True if the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
-    /// like.
-    fn is_run(&self) -> bool {
-        false
-    }
-
     /// The timeout that the arguments ask for, if any.
     fn time_asked(&self, _arguments: &Value) -> Option<Duration> {
         None
@@ -129,7 +97,8 @@ pub trait Tool: Send + Sync {
 
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String {
-        text_of(arguments, "path").unwrap_or_default().to_owned()
+        let first = self.definition().parameters["required"][0].as_str();
+        first.and_then(|name| text_of(arguments, name)).unwrap_or_default().to_owned()
     }
 
     /// The preview that a person reads before allowing the call: the exact command, or the diff; the arguments if a
@@ -139,11 +108,6 @@ pub trait Tool: Send + Sync {
     /// The call would fail, so that there is nothing to ask about.
     fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
         Ok(json::list_keys(arguments))
-    }
-
-    /// True if the preview is a unified diff of files, so that it is shown as a change and not as text.
-    fn previews_change(&self) -> bool {
-        false
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.

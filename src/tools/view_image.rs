@@ -9,7 +9,7 @@ use crate::base::output::{ToolError, ToolOutput};
 use crate::config::Permission;
 use crate::model::ToolDefinition;
 
-use super::{CallContext, Tool, ToolFuture, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, define_tool, files, parse_arguments};
 
 /// `view_image`: a picture for the model.
 pub struct ViewImage(ToolDefinition);
@@ -21,27 +21,23 @@ struct ViewImageArguments {
 
 impl ViewImage {
     pub fn new() -> Self {
-        Self(define_tool(
-            "view_image",
-            "Shows you a picture or PDF. PNG, JPEG, WebP or GIF, at most 3.75 MB.",
-            (Permission::Read, &[]),
-            json!({ "path": { "type": "string" } }),
-            &["path"],
-        ))
+        Self(ToolDefinition {
+            advice: "Only for pictures; text files take read_file.",
+            reads: Some("path"),
+            ..define_tool(
+                "view_image",
+                "Shows you a picture or PDF. PNG, JPEG, WebP or GIF, at most 3.75 MB.",
+                (Permission::Read, &[]),
+                json!({ "path": { "type": "string" } }),
+                &["path"],
+            )
+        })
     }
 }
 
 impl Tool for ViewImage {
     fn definition(&self) -> &ToolDefinition {
         &self.0
-    }
-
-    fn advice(&self) -> &'static str {
-        "Only for pictures; text files take read_file."
-    }
-
-    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

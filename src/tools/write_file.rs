@@ -14,7 +14,7 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
 use super::files::replace::replace_file;
-use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments, text_of};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments};
 
 const BOM: &str = "\u{feff}";
 
@@ -29,16 +29,21 @@ struct WriteFileArguments {
 
 impl WriteFile {
     pub fn new() -> Self {
-        Self(define_tool(
-            "write_file",
-            "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
-            (Permission::Write, &[ToolEffect::Files]),
-            json!({
-                "path": { "type": "string" },
-                "content": { "type": "string" },
-            }),
-            &["path", "content"],
-        ))
+        Self(ToolDefinition {
+            previews_change: true,
+            advice: "Give the whole text, never `... rest as before`.",
+            writes: Some("path"),
+            ..define_tool(
+                "write_file",
+                "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
+                (Permission::Write, &[ToolEffect::Files]),
+                json!({
+                    "path": { "type": "string" },
+                    "content": { "type": "string" },
+                }),
+                &["path", "content"],
+            )
+        })
     }
 }
 
@@ -47,22 +52,10 @@ impl Tool for WriteFile {
         &self.0
     }
 
-    fn advice(&self) -> &'static str {
-        "Give the whole text, never `... rest as before`."
-    }
-
-    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        text_of(arguments, "path").into_iter().collect()
-    }
-
     fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
         let arguments: WriteFileArguments = parse_arguments(given.clone())?;
         let planned = plan_write(&arguments, reach, files)?;
         Ok(diff::unify(&planned.name, &planned.old, &planned.new))
-    }
-
-    fn previews_change(&self) -> bool {
-        true
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

@@ -54,8 +54,8 @@ fn repositories_in_the_workspace_are_protected_as_its_own_is() {
         "echo evil > .git/worktrees/w/config.worktree; echo ../../../elsewhere > .git/worktrees/w/commondir",
         // A pointer to a repository is protected like the repository itself.
         "echo 'gitdir: ../elsewhere' > b/.git; mv libs/a/.git libs/a/x && mkdir libs/a/.git && echo evil > libs/a/.git/config",
-        // A repository that goes is gone, with its pointer; one that comes is the command's own.
-        "rm -rf libs/gone b && mkdir -p made/.git/hooks && echo mine > made/.git/config && echo x > made/.git/hooks/x",
+        // A repository that goes is gone, with its pointer.
+        "rm -rf libs/gone b && mkdir -p made/.git/hooks",
     ];
     let nested = |run: Run, dir: &str| {
         run.file(&format!("{dir}/HEAD"), "ref: refs/heads/main\n").file(&format!("{dir}/config"), "[core]\n")
@@ -90,7 +90,6 @@ fn repositories_in_the_workspace_are_protected_as_its_own_is() {
     for gone in ["libs/a/.git/hooks/pre-commit", ".git/modules/b/hooks/post-checkout", "libs/gone", "b"] {
         assert!(!place.exists(gone), "{gone} is there");
     }
-    assert_eq!(place.read("made/.git/hooks/x"), "x\n");
     assert!(!results[4].contains("put back") && !results[4].contains("moved aside"), "{}", results[4]);
 }
 
@@ -241,6 +240,40 @@ fn what_git_does_every_day_to_its_configuration_stays() {
         let (undone, kept) = ("put back as before: .git/config", "not taken over: changes of .git/config");
         assert!(results[5].contains(if form == Form::Rules { undone } else { kept }), "{form:?}: {}", results[5]);
         assert!(results[6].ends_with("a\nf"), "{form:?}: {}", results[6]);
+    }
+}
+
+#[test]
+fn a_repository_that_a_command_makes_runs_nothing() {
+    let git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main -c protocol.file.allow=always";
+    let commands = [
+        "GIT init -q . && echo x > f && GIT add f && GIT commit -qm one && GIT init -q a && GIT clone -q . b/c",
+        "GIT init -q evil && GIT -C evil config core.fsmonitor ./x && echo x > evil/.git/hooks/post-commit",
+        // Later as well, and where another runs nothing.
+        "GIT -C a config alias.st '!x'; echo x > b/c/.git/hooks/pre-push; GIT -C b/c config user.name n",
+        "GIT worktree add -q tree && GIT submodule --quiet add ./a/.git sub; GIT -C tree status --short; cat .gitmodules",
+        "echo 'gitdir: /usr' > tree/.git; mkdir d && ln -s ../elsewhere d/.git; mkdir -p elsewhere/objects elsewhere/refs; echo x > elsewhere/HEAD; echo x > elsewhere/config",
+    ];
+    let commands = commands.map(|command| command.replace("GIT ", &format!("{git} ")));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    for form in [Form::Namespaces, Form::NamespacesOfAUser, Form::Rules] {
+        let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
+        let place = &output.place;
+        assert!(!results[0].contains("moved aside"), "{form:?}: {}", results[0]);
+        for (at, names) in [
+            (1, &["evil/.git/config", "evil/.git/hooks"][..]),
+            (2, &["a/.git/config", "b/c/.git/hooks"][..]),
+            (4, &["d/.git"][..]),
+        ] {
+            for name in names {
+                assert!(results[at].contains(&format!("{name} (kept as ")), "{form:?}, {name}: {}", results[at]);
+                // Where commands are compared with what was there, that is put back.
+                let runs = place.exists(name) && (form != Form::Rules || place.read(name).contains("alias"));
+                assert!(!runs, "{form:?}: {name}");
+            }
+        }
+        assert!(place.read("b/c/.git/config").contains("name = n"), "{form:?}");
+        assert!(!results[3].contains("moved aside"), "{form:?}: {}", results[3]);
     }
 }
 

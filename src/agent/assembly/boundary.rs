@@ -171,13 +171,8 @@ pub fn find_confinement(config: &Config, workspace: &Workspace) -> Option<Result
 /// The confinement of commands: their walls, if any, and the variables that they get besides the harmless ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    walls: Option<Arc<Boundary>>,
-    variables: Vec<String>,
-}
-
-/// The confinement of an agent's commands.
-pub(super) fn create_bounds(agent: &AgentConfig, plan: Arc<Boundary>) -> Bounds {
-    Bounds { walls: is_on(agent).then_some(plan), variables: agent.sandbox.env.clone() }
+    pub(super) walls: Option<Arc<Boundary>>,
+    pub(super) variables: Vec<String>,
 }
 
 /// The warning that commands run without a boundary, with the reason.

@@ -48,11 +48,6 @@ impl AgentInputs {
         Self { config, narrowed: None, workspace, options, approver, shared: None, unfinished: Arc::default() }
     }
 
-    /// Adds the parts that helpers share.
-    pub(super) fn share_with(&self, shared: SharedServices) -> Self {
-        Self { shared: Some(shared), ..self.clone() }
-    }
-
     /// The parts that all models of the run share.
     pub(super) fn gather_surroundings(&self) -> Result<Surroundings, SetupError> {
         let workspace = self.workspace.root().to_path_buf();

@@ -158,7 +158,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
-    let has_walls = sandbox.is_some();
+    let boundary = sandbox.clone();
     let hooks = hooks::assemble_hooks(config, settings, workspace, sandbox.as_ref(), &redactor);
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
@@ -170,9 +170,8 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(approver).filter(|approver| approver.present()).cloned(),
         };
-        let around = Arc::clone(&services);
-        let shared_servers = servers.clone();
-        let for_helpers = || ground.share_with(SharedServices { around, sandbox, servers: shared_servers });
+        let for_helpers = SharedServices { around: Arc::clone(&services), sandbox, servers: servers.clone() };
+        let for_helpers = || AgentInputs { shared: Some(for_helpers), ..ground.clone() };
         let servers = servers.as_ref();
         toolbox::assemble_toolbox(config, settings, &catalogue, kit, servers, shared.is_some(), for_helpers)?
     } else {
@@ -184,7 +183,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let (mut facts, notes) =
         facts::gather_facts(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
-    (facts.agent.approval, facts.agent.has_walls) = (approval.mode.name(), has_walls);
+    (facts.agent.approval, facts.agent.has_walls) = (approval.mode.name(), boundary.is_some());
     facts.session.output = options.output;
     facts.session.person = match (approver.present(), options.chat) {
         (true, true) => AnswerWays::Chat,
@@ -221,6 +220,7 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         rules,
         hooks,
         workspace: workspace.clone(),
+        sandbox: boundary,
         readable: catalogue.directories(),
         approver: Arc::clone(approver),
         jobs,
@@ -228,8 +228,8 @@ fn assemble_on(ground: AgentInputs) -> Result<Services, SetupError> {
         tape: services.tape.clone(),
         schema: options.compile_schema()?,
     };
-    let bounds = boundary::create_bounds(settings, plan);
-    Ok(Services { agent, catalogue, warnings, bounds })
+    let walls = boundary::is_on(settings).then_some(plan);
+    Ok(Services { agent, catalogue, warnings, bounds: Bounds { walls, variables: settings.sandbox.env.clone() } })
 }
 
 /// The rules of the agent and of its servers.

@@ -20,8 +20,9 @@ use crate::conversation::event::EventKind;
 use crate::conversation::message::ToolCall;
 use crate::files::history::{ChangingCall, RunningChange};
 use crate::safety::process::ChildWatch;
+use crate::safety::sandbox::Undone;
 use crate::safety::{Approver, Enclosure, Refused};
-use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool};
+use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool, describe_undone};
 
 use super::end::{CallEnd, CallFailure};
 use super::hooks;
@@ -208,26 +209,26 @@ impl<'a> PreparedCall<'a> {
         let (begun, processes) = (Instant::now(), starts_processes.then(ChildWatch::begin));
         let only_read = enclosure == Enclosure::Read;
         let may_change = tool.definition().permission != Permission::Read && !only_read;
-        let change = if may_change || (tool.is_run() && !plan.reads) {
+        let change = if may_change || (tool.definition().is_run && !plan.reads) {
             Box::pin(services.begin_change(slot, &self.call)).await
         } else {
             None
         };
-        let (result, retries) = {
+        let (mut result, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
             self.call_or_replay(tool, context, services, &clock).await
         };
-        let mut result = result;
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
             let report = Box::pin(hooks::take_result(agent, &self.call.name, &self.arguments, output)).await;
             emitter.report_hooks(report);
         }
-        if let Some(change) = change {
-            Box::pin(services.end_change(change)).await;
-        }
+        let undone = match change {
+            Some(change) => Box::pin(services.end_change(change, tool.enclosure(enclosure))).await,
+            None => Undone::default(),
+        };
         let (latency, spent) = (Some(begun.elapsed()), processes.and_then(ChildWatch::end));
         let measured = CallMeasurement { latency, retries, spent, ..CallMeasurement::not_run(start) };
-        let refused = refused.into_inner().expect("storing never panics");
+        let refused = refused.into_inner().expect("storing never panics").or_else(|| undone.refusal());
         let (end, output) = match result {
             Ok(output) => (CallEnd::of_output(&output), output),
             Err(error) => {
@@ -252,9 +253,9 @@ impl<'a> PreparedCall<'a> {
         let brings = brings.or_else(|| plan.brings.clone());
         let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
         // A tool's error may quote a file or a command.
-        let trusted = tool.is_trusted();
+        let trusted = tool.definition().is_trusted;
         let hooked = self.hooked.iter().flat_map(|hooked| hooked.texts.iter().cloned());
-        let remarks = hooked.chain(plan.describe_unsaved(agent)).collect();
+        let remarks = hooked.chain(plan.describe_unsaved(agent)).chain(describe_undone(&undone)).collect();
         CallOutcome { prepared: self, end, output, trusted, remarks, brings, measured, refused, only_read }
     }
 }
@@ -295,18 +296,24 @@ impl CallServices<'_> {
         begun.ok()
     }
 
-    /// Has it note what the call changed.
-    async fn end_change(&self, change: RunningChange) {
+    /// Has it note what the call changed. What would run in a repository that a confined command made is moved aside.
+    async fn end_change(&self, change: RunningChange, enclosure: Option<Enclosure>) -> Undone {
         let jobs_run = self.agent.jobs.are_running();
-        let _ = tokio::task::spawn_blocking(move || change.end(jobs_run)).await;
+        let is_confined = matches!(enclosure, Some(Enclosure::Write | Enclosure::Opened));
+        let sandbox = self.agent.sandbox.clone().filter(|_| is_confined);
+        let end = move || match (change.end(jobs_run), sandbox) {
+            (made, Some(sandbox)) if !made.is_empty() => sandbox.guard_made(&made),
+            _ => Undone::default(),
+        };
+        let undone = tokio::task::spawn_blocking(end).await.unwrap_or_default();
         self.warn_of_history();
+        self.emitter.warn(describe_undone(&undone).into_iter().map(|message| format!("the sandbox: {message}")));
+        undone
     }
 
     /// Says once that changes cannot be undone, if that is so.
     fn warn_of_history(&self) {
-        if let Some(message) = self.shared.history.as_ref().and_then(|history| history.take_warning()) {
-            self.emitter.notify(EventKind::Warning { message });
-        }
+        self.emitter.warn(self.shared.history.as_ref().and_then(|history| history.take_warning()));
     }
 
     /// The place of a helper that a call starts.
@@ -366,8 +373,8 @@ async fn call_in_time(
 ) -> Result<ToolOutput, ToolError> {
     const GRACE: Duration = Duration::from_secs(10);
     let bound = match time_limit {
-        _ if tool.waits_for_person() => None,
-        limit if tool.is_run() => limit,
+        _ if tool.definition().waits_for_person => None,
+        limit if tool.definition().is_run => limit,
         _ if tool.keeps_time() => Some(context.timeout + GRACE),
         _ => Some(context.timeout),
     };

@@ -120,7 +120,7 @@ impl<'c, 't: 'c> Turn<'t> {
             }
             preview => preview.unwrap_or_else(|error| error.message),
         };
-        let line = tool.command_argument().filter(|_| run.may_edit).and_then(|name| arguments[name].as_str());
+        let line = tool.definition().command.filter(|_| run.may_edit).and_then(|name| arguments[name].as_str());
         let redactor = &self.agent.redactor;
         // Not redacted by shape, which could hide part of the command.
         let shown = redactor.redact_known(&preview);
@@ -136,7 +136,7 @@ impl<'c, 't: 'c> Turn<'t> {
             helper: None,
             tool: &call.name,
             preview: &shown,
-            is_change: tool.previews_change(),
+            is_change: tool.definition().previews_change,
             why,
             always: offered.as_deref(),
             enclosure: tool.enclosure(run.enclosure),

@@ -122,7 +122,7 @@ impl<'a> PreparedCall<'a> {
     /// Puts a person's command line in place of the model's, and judges the call again.
     pub(super) fn edit(&mut self, agent: &'a Agent, line: String, trust: TrustState) {
         let Ok(plan) = &mut self.plan else { return };
-        let (Some(name), Ok(found)) = (plan.tool.command_argument(), agent.tools.find(&self.call.name)) else {
+        let (Some(name), Ok(found)) = (plan.tool.definition().command, agent.tools.find(&self.call.name)) else {
             return;
         };
         self.arguments[name] = line.as_str().into();
@@ -136,15 +136,15 @@ impl<'a> PreparedCall<'a> {
 
     /// True if its tool waits for a person.
     pub(super) fn waits_for_person(&self) -> bool {
-        self.plan.as_ref().is_ok_and(|plan| plan.tool.waits_for_person())
+        self.plan.as_ref().is_ok_and(|plan| plan.tool.definition().waits_for_person)
     }
 
     /// The company in which it may run.
     pub(in crate::agent) fn lane(&self) -> CallLane {
         let allowed = self.plan.as_ref().ok().filter(|plan| matches!(plan.verdict, Verdict::Allow(_)));
         let allowed = allowed.filter(|_| self.hooked.is_none());
-        match allowed.filter(|plan| plan.reads && !plan.tool.waits_for_person()) {
-            Some(plan) if plan.tool.is_run() => CallLane::Helpers,
+        match allowed.filter(|plan| plan.reads && !plan.tool.definition().waits_for_person) {
+            Some(plan) if plan.tool.definition().is_run => CallLane::Helpers,
             Some(_) => CallLane::Reading,
             None => CallLane::Alone,
         }

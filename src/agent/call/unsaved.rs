@@ -33,7 +33,7 @@ impl PreparedCall<'_> {
             if text.len() as u64 <= LONGEST && !is_same(&saved, &text) {
                 let ends_as_windows = saved.contains("\r\n") && !text.contains('\r');
                 let text = if ends_as_windows { text.replace('\n', "\r\n") } else { text };
-                Arc::make_mut(&mut plan.reach).set_unsaved(path, text);
+                Arc::make_mut(&mut plan.reach).unsaved.insert(path, Arc::new(text));
             }
         }
     }
@@ -47,7 +47,7 @@ impl CallPlan<'_> {
     pub(super) async fn save_unsaved(&self, agent: &Agent, arguments: &serde_json::Value) -> Result<(), String> {
         let Some(editor) = agent.approver.open_files() else { return Ok(()) };
         for path in self.tool.writes(arguments).into_iter().filter_map(|path| self.reach.find(path).ok()) {
-            let Some(text) = self.reach.unsaved(&path) else { continue };
+            let Some(text) = self.reach.unsaved.get(&path) else { continue };
             let saved = if editor.save(&path, text).await { read_text(&path) } else { None };
             if !saved.is_some_and(|saved| is_same(&saved, text)) {
                 let shown = agent.workspace.display(&path);
@@ -62,7 +62,7 @@ impl CallPlan<'_> {
 
     /// What the model should know about files that are not saved; `None` if there are none.
     pub(super) fn describe_unsaved(&self, agent: &Agent) -> Option<String> {
-        let names: Vec<String> = self.reach.list_unsaved().map(|path| agent.workspace.display(path)).collect();
+        let names: Vec<String> = self.reach.unsaved.keys().map(|path| agent.workspace.display(path)).collect();
         (!names.is_empty()).then(|| {
             format!(
                 "The person has changed {} in the editor. Calls that name the file see that text; it is saved before an \

@@ -54,7 +54,9 @@ fn hash_argument(key: &str, value: &Value, numbers: Numbers, hasher: &mut Defaul
             }
         }
         Value::Object(fields) => {
-            let mut sorted: Vec<_> = fields.iter().filter(|(_, field)| !is_omitted(field, numbers)).collect();
+            // A field that only says how much, or from where on, may also be absent.
+            let is_omitted = |field: &Value| numbers == Numbers::Omitted && (field.is_number() || field.is_null());
+            let mut sorted: Vec<_> = fields.iter().filter(|(_, field)| !is_omitted(field)).collect();
             sorted.sort_by_key(|(name, _)| *name);
             sorted.len().hash(hasher);
             for (name, field) in sorted {
@@ -64,11 +66,6 @@ fn hash_argument(key: &str, value: &Value, numbers: Numbers, hasher: &mut Defaul
         }
         other => other.to_string().hash(hasher),
     }
-}
-
-/// True for a field that only says how much, or from where on: it may also be absent.
-fn is_omitted(field: &Value, numbers: Numbers) -> bool {
-    numbers == Numbers::Omitted && (field.is_number() || field.is_null())
 }
 
 /// Normalises a command: it has no comments, each run of spaces outside quotes becomes one space, and each run of line

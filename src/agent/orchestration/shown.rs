@@ -34,7 +34,7 @@ impl RoleResultSize {
 /// The definitions of the tools that pass `is_meant`, as prompts list them.
 pub(super) fn list_tools(agent: &Agent, is_meant: impl Fn(&str) -> bool) -> Value {
     let listed = agent.tools.all().filter(|tool| is_meant(tool.name.as_str())).map(|tool| {
-        let returns = agent.tools.get(&tool.name).map_or("", |found| found.tool.returns());
+        let returns = tool.returns;
         let gap = if returns.is_empty() { "" } else { " Result: " };
         let description = format!("{}{gap}{returns}", tool.description.trim());
         json!({ "name": tool.name, "description": description, "parameters": *tool.parameters })

@@ -67,13 +67,14 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         description: "Looks.".to_owned(),
         parameters: json!({ "type": "object" }).into(),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        ..ToolDefinition::default()
     };
     tools.register(Arc::new(Looker { definition, shared: shared.clone() }), ToolTerms::default());
     let redactor = Arc::new(Redactor::new(Vec::new()));
     Agent {
         titler: None,
+        sandbox: None,
         name: "default".to_owned(),
         budget: Budget::new(&info, &context).expect("a budget"),
         model: Arc::new(Puppet { info, shared: shared.clone() }),

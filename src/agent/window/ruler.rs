@@ -380,8 +380,8 @@ mod tests {
             description: description.to_owned(),
             parameters: serde_json::json!({}).into(),
             permission: crate::config::Permission::Read,
-            effects: Vec::new(),
             default: true,
+            ..ToolDefinition::default()
         }
     }
 

@@ -74,7 +74,7 @@ pub(super) struct FileJournal {
     /// The calls whose changes are not known.
     missed: Vec<ChangingCall>,
     /// The numbers of the lines that are damaged.
-    damaged: Vec<usize>,
+    pub damaged: Vec<usize>,
     /// True if the last line has no end: the next one must not be joined to it.
     is_torn: bool,
 }
@@ -120,11 +120,6 @@ impl FileJournal {
         written?;
         self.take_in(line);
         Ok(())
-    }
-
-    /// The number of the next record. A damaged line may hold one of those before it.
-    pub fn next_number(&self) -> u64 {
-        self.records.last().map_or(0, |record| record.number) + 1 + self.damaged.len() as u64
     }
 
     /// The records of the step `from` and everything after it that stand.

@@ -249,15 +249,17 @@ impl FileHistory {
 
 impl RunningChange {
     /// Called after the call: writes down what it changed. If that fails, changes are not followed from here on. `jobs_run`
-    /// is true if commands run in the background.
-    pub fn end(self, jobs_run: bool) {
+    /// is true if commands run in the background. Returns the `.git` entries that appeared, relative to the workspace.
+    pub fn end(self, jobs_run: bool) -> Vec<PathBuf> {
         let mut stage = self.history.stage();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return };
+        let HistoryStage::Ready(tracker) = &mut *stage else { return Vec::new() };
         tracker.left_by = jobs_run.then_some(self.by.item);
         let recorded = tracker.look().and_then(|changes| tracker.record(self.by.clone(), changes));
+        let made = std::mem::take(&mut tracker.view.made);
         if let Err(error) = recorded {
             *stage = HistoryStage::Off(describe_error(&error));
         }
+        made
     }
 }
 
@@ -310,7 +312,10 @@ impl Tracker {
     fn begin_call(&mut self, by: &ChangingCall) -> Result<(), ScanError> {
         self.settle()?;
         self.take_left()?;
+        let by_commands = self.view.made.len();
         self.look()?;
+        // The rest is a person's.
+        self.view.made.truncate(by_commands);
         Ok(self.journal.add(JournalLine::Begun(by.clone()))?)
     }
 
@@ -329,7 +334,9 @@ impl Tracker {
     }
 
     fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
-        let number = self.journal.next_number();
+        // A damaged line may hold one of the numbers before it.
+        let FileJournal { records, damaged, .. } = &self.journal;
+        let number = records.last().map_or(0, |record| record.number) + 1 + damaged.len() as u64;
         Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, changes }))?)
     }
 

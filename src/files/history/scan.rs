@@ -65,6 +65,10 @@ impl From<io::Error> for ScanError {
 pub(super) struct WorkspaceView {
     root: PathBuf,
     pub seen: SeenPaths,
+    /// The `.git` entries that a look came by; `None` before the first one.
+    repositories: Option<BTreeSet<PathBuf>>,
+    /// Those that were not there at the first look, until they are taken.
+    pub made: Vec<PathBuf>,
     /// `None` if every look goes through all.
     watch: Option<DirWatch>,
 }
@@ -72,7 +76,7 @@ pub(super) struct WorkspaceView {
 impl WorkspaceView {
     /// What was seen by an earlier process; nothing is watched yet.
     pub fn new(root: &Path, seen: SeenPaths) -> Self {
-        Self { root: root.to_path_buf(), seen, watch: None }
+        Self { root: root.to_path_buf(), seen, repositories: None, made: Vec::new(), watch: None }
     }
 
     /// Looks through the workspace, as far as something may have changed. Returns what changed since the last look.
@@ -97,6 +101,7 @@ impl WorkspaceView {
             now: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
             bytes: 0,
             changes: Vec::new(),
+            repositories: BTreeSet::new(),
         };
         match changed {
             // An ignore file decides about more than its own directory.
@@ -113,7 +118,9 @@ impl WorkspaceView {
                 scan.forget_rest();
             }
         }
-        let WorkspaceScan { fresh, mut changes, watch, .. } = scan;
+        let WorkspaceScan { fresh, mut changes, watch, repositories, .. } = scan;
+        let known = self.repositories.get_or_insert_with(|| repositories.clone());
+        self.made.extend(repositories.into_iter().filter(|path| known.insert(path.clone())));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         (self.seen, self.watch) = (fresh, watch);
         Ok(changes)
@@ -143,6 +150,8 @@ struct WorkspaceScan<'a> {
     now: i64,
     bytes: u64,
     changes: Vec<PathChange>,
+    /// The `.git` entries that were come by.
+    repositories: BTreeSet<PathBuf>,
 }
 
 impl WorkspaceScan<'_> {
@@ -212,12 +221,16 @@ impl WorkspaceScan<'_> {
     }
 
     /// The path of an entry in the workspace, and the whole one; `None` if it is left out.
-    fn admit(&self, entry: &DirEntry, path: &Path, exclusions: &Exclusions) -> Option<(PathBuf, PathBuf)> {
+    fn admit(&mut self, entry: &DirEntry, path: &Path, exclusions: &Exclusions) -> Option<(PathBuf, PathBuf)> {
         let path = path.join(&entry.name);
+        if entry.name == ".git" {
+            self.repositories.insert(path);
+            return None;
+        }
         let whole = self.root.join(&path);
         let is_known = || self.old.contains_key(&path) || self.fresh.contains_key(&path);
         let is_out = || exclusions.has(&whole, entry.kind == DirEntryKind::Dir) && !is_known();
-        (entry.name != ".git" && !is_out()).then_some((path, whole))
+        (!is_out()).then_some((path, whole))
     }
 
     /// Watches a directory, before it is listed: what changes later is told. Returns true if it was not watched yet.

@@ -342,8 +342,8 @@ mod tests {
             description: String::new(),
             parameters: parameters.into(),
             permission: Permission::Read,
-            effects: Vec::new(),
             default: true,
+            ..ToolDefinition::default()
         }
     }
 

@@ -117,8 +117,8 @@ pub(super) fn tool(name: &str) -> ToolDefinition {
         description: "Reads.".to_owned(),
         parameters: parameters.into(),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        ..ToolDefinition::default()
     }
 }
 

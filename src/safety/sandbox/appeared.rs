@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::canonicalize;
 use crate::files::disk::{self, Dir};
 
 use super::dirs::{EntryIdentity, read_identity};
 use super::git_config::differ_harmlessly;
-use super::places::{Places, is_sample};
+use super::places::{Places, is_sample, named_in};
 use super::snapshot::MOST_FILE_BYTES;
 
 /// The lists of what a stopped rebase does next, in a git directory.
@@ -24,6 +25,8 @@ pub(super) struct PathsBefore {
     paths: Vec<PathBefore>,
     /// The commands in lists of stopped rebases: git itself writes those lists, and runs what they name.
     rebases: Vec<(PathBuf, Vec<String>)>,
+    /// The git directories that are guarded, relative to the workspace.
+    repositories: Vec<PathBuf>,
 }
 
 struct PathBefore {
@@ -44,8 +47,16 @@ impl PathsBefore {
         };
         let lists = places.iter().flat_map(|places| &places.repositories);
         let lists = lists.flat_map(|dir| REBASE_LISTS.map(|list| dir.join(list)));
-        let rebases = lists.map(|list| (list.clone(), read_commands(&root.join(list))));
-        Self { paths: list_paths(root, places).into_iter().map(record).collect(), rebases: rebases.collect() }
+        let rebases = lists.map(|list| (list.clone(), read_commands(&root.join(list)))).collect();
+        let paths = list_paths(root, places).into_iter().map(record).collect();
+        Self { paths, rebases, repositories: list_repositories(places) }
+    }
+
+    /// Before the `made` ones nothing was there; `places` are all that are guarded.
+    pub fn record_nothing(root: &Path, made: Arc<Places>, places: &[Arc<Places>]) -> Self {
+        let paths = list_paths(root, &[made]).into_iter();
+        let paths = paths.map(|(path, is_dir)| PathBefore { path, is_dir, within: None }).collect();
+        Self { paths, rebases: Vec::new(), repositories: list_repositories(places) }
     }
 
     /// The paths at which something is now that was not there, sorted. Where a link leads there, it is the link. What is
@@ -58,7 +69,7 @@ impl PathsBefore {
             if known.within.is_some() && known.within == identify_parent(&root.join(&known.path)) {
                 continue;
             }
-            if is_harmless(root, &found) {
+            if self.is_harmless(root, &found) {
                 accepted.insert(found);
             } else {
                 appeared.push(found);
@@ -74,6 +85,39 @@ impl PathsBefore {
         appeared.dedup();
         appeared
     }
+
+    /// True for what a new repository consists of: a configuration that runs nothing, samples of hooks, and files that name a
+    /// git directory which is guarded.
+    fn is_harmless(&self, root: &Path, path: &Path) -> bool {
+        let full = root.join(path);
+        let is_guarded = |dir: &Path| self.repositories.iter().any(|known| root.join(known) == dir);
+        let git_dir = full.parent().unwrap_or(root);
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("hooks") => {
+                let entries = Dir::open(&full).and_then(|dir| dir.entries());
+                entries.is_ok_and(|entries| entries.iter().all(|entry| is_sample(&full.join(&entry.name))))
+            }
+            Some("config" | "config.worktree") if is_guarded(git_dir) => {
+                let text = disk::read_file(&full, MOST_FILE_BYTES).ok();
+                let text = text.and_then(|text| String::from_utf8(text).ok());
+                text.is_some_and(|text| differ_harmlessly("", &without_own_tree(&text, git_dir, root)))
+            }
+            Some(".git") => named_in(&full, "gitdir:").is_some_and(|dir| is_guarded(&dir)),
+            Some("commondir") => named_in(&full, "").is_some_and(|dir| is_guarded(&dir)),
+            _ => false,
+        }
+    }
+}
+
+fn list_repositories(places: &[Arc<Places>]) -> Vec<PathBuf> {
+    places.iter().flat_map(|places| places.repositories.iter().cloned()).collect()
+}
+
+/// A configuration without the line by which a submodule names its work tree, if that is in the workspace.
+fn without_own_tree(text: &str, git_dir: &Path, root: &Path) -> String {
+    let is_inside = |path: &str| canonicalize(&git_dir.join(path)).is_ok_and(|tree| tree.starts_with(root));
+    let names_tree = |line: &&str| line.trim().strip_prefix("worktree = ").is_some_and(is_inside);
+    text.lines().filter(|line| !names_tree(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// The paths of the places, and whether each is that of a directory. A name with a `*` stands for itself, so that it is
@@ -125,20 +169,6 @@ fn identify_parent(path: &Path) -> Option<EntryIdentity> {
     fs::metadata(path.parent()?).ok().map(|dir| read_identity(&dir))
 }
 
-/// True for what a new repository consists of: a configuration that runs nothing, and samples of hooks.
-fn is_harmless(root: &Path, path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    let full = root.join(path);
-    if name == "hooks" {
-        let entries = Dir::open(&full).and_then(|dir| dir.entries());
-        return entries.is_ok_and(|entries| entries.iter().all(|entry| is_sample(&full.join(&entry.name))));
-    }
-    let text = disk::read_file(&full, MOST_FILE_BYTES).ok();
-    let text = text.and_then(|text| String::from_utf8(text).ok());
-    let is_configuration = name == "config" || name == "config.worktree";
-    is_configuration && path.starts_with(".git") && text.is_some_and(|text| differ_harmlessly("", &text))
-}
-
 #[cfg(test)]
 mod tests {
     #[cfg(unix)]
@@ -184,7 +214,7 @@ mod tests {
     #[test]
     fn a_rebase_that_stopped_runs_no_command_that_another_wrote() {
         let root = tempfile::tempdir().expect("a directory");
-        let root = crate::files::canonicalize(root.path()).expect("it is there");
+        let root = canonicalize(root.path()).expect("it is there");
         let list = PathBuf::from(".git/rebase-merge/git-rebase-todo");
         fs::create_dir_all(root.join(".git/rebase-merge")).expect("made");
         let places = vec![Arc::new(Places { repositories: vec![".git".into()], ..Places::default() })];
@@ -211,7 +241,7 @@ mod tests {
         let appeared = before.find_appeared(root, &mut BTreeSet::new());
         assert_eq!(appeared, [PathBuf::from(".github")]);
         let kept = tempfile::tempdir().expect("a directory");
-        let root = crate::files::canonicalize(root).expect("it is there");
+        let root = canonicalize(root).expect("it is there");
         let aside = move_aside(&root, &appeared[0], kept.path()).expect("moved");
         assert!(aside.kept.is_symlink() && root.join("made/workflows").is_dir());
     }

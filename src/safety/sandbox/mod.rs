@@ -94,6 +94,8 @@ struct WallGround {
     /// True if the system's rules are whole.
     has_rules: OnceLock<bool>,
     places: OnceLock<Vec<Arc<Places>>>,
+    /// Those of repositories that commands made.
+    made: Mutex<Vec<Arc<Places>>>,
     /// For the profiles `Read` and `Write`.
     confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
     spaces: Mutex<Spaces>,
@@ -148,6 +150,7 @@ impl Sandbox {
             temp,
             has_rules: OnceLock::new(),
             places: OnceLock::new(),
+            made: Mutex::default(),
             confinements: Mutex::default(),
             spaces: Mutex::new(Spaces::Untried),
             copies: OnceLock::new(),

@@ -2,7 +2,8 @@
 //! if they exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
 //!
 //! They are searched once, while the model writes its first command, the nearest first, and neither in directories that
-//! package managers fill nor through links. The limits are those of a very large workspace. A repository that commands create later is theirs.
+//! package managers fill nor through links. The limits are those of a very large workspace. Repositories that commands make
+//! later come by [`find_repositories`].
 
 use std::collections::VecDeque;
 use std::fs;
@@ -52,6 +53,15 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     places.map(Arc::new).collect()
 }
 
+/// The places of repositories that a command made, by the paths of their `.git` in the workspace.
+pub(super) fn find_repositories(plan: &Boundary, entries: &[PathBuf]) -> Places {
+    let mut search = PlaceSearch::new(plan);
+    for entry in entries {
+        search.entry(&plan.workspace.join(entry));
+    }
+    search.places
+}
+
 impl Places {
     fn add(&mut self, row: &ProtectedEntry, below: &Path) {
         let list = if row.kind == ProtectedKind::Dir { &mut self.dirs } else { &mut self.files };
@@ -69,9 +79,13 @@ struct PlaceSearch<'a> {
 }
 
 impl<'a> PlaceSearch<'a> {
-    fn run(plan: &'a Boundary) -> Places {
+    fn new(plan: &'a Boundary) -> Self {
         let written = plan.write.iter().filter_map(|dir| crate::files::canonicalize(dir).ok()).collect();
-        let mut search = Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0 };
+        Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0 }
+    }
+
+    fn run(plan: &'a Boundary) -> Places {
+        let mut search = Self::new(plan);
         search.entry(&plan.workspace.join(".git"));
         for dir in search.written.clone() {
             search.entry(&dir.join(".git"));
@@ -208,7 +222,7 @@ pub(super) fn is_sample(path: &Path) -> bool {
 }
 
 /// The directory that a file names after `key`, relative to the file.
-fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
+pub(super) fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
     let text = String::from_utf8(disk::read_file(file, LONGEST_POINTER).ok()?).ok()?;
     let named = text.strip_prefix(key)?.trim();
     crate::files::canonicalize(&file.parent()?.join(named)).ok()

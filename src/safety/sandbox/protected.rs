@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use crate::files::file_name;
 
-use super::Walls;
 use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
-use super::places::Places;
+use super::denial::Refused;
+use super::places::{Places, find_repositories};
 use super::snapshot::{Snapshot, put_back};
+use super::{Sandbox, WallGround, Walls};
 
 /// Watches the protected files while a command runs. Dropping it ends the watch as well.
 pub struct Protection {
@@ -39,12 +40,24 @@ pub struct Undone {
     pub left: Vec<String>,
 }
 
+impl Undone {
+    /// What may be offered for it, if there is anything.
+    pub fn refusal(&self) -> Option<Refused> {
+        if !self.put_back.is_empty() || !self.left.is_empty() {
+            return Some(Refused::Known);
+        }
+        let kept: Vec<MovedAside> = self.aside.iter().chain(&self.refused).cloned().collect();
+        (!kept.is_empty()).then_some(Refused::Making(kept))
+    }
+}
+
 impl Protection {
     /// Records the state of the protected files.
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
         let ground = &walls.ground;
-        let places = if cfg!(target_os = "linux") && !walls.only_read() { ground.places() } else { &[] };
-        let paths = PathsBefore::record(workspace, places, &ground.accepted());
+        let is_needed = cfg!(target_os = "linux") && !walls.only_read();
+        let places = if is_needed { ground.all_places() } else { Vec::new() };
+        let paths = PathsBefore::record(workspace, &places, &ground.accepted());
         let mut before = Vec::new();
         if let Some(copies) = walls.copies() {
             copies.give();
@@ -68,16 +81,9 @@ impl Protection {
     }
 
     fn undo(&mut self) -> Undone {
-        let mut undone = Undone::default();
         let ground = &self.walls.ground;
         let kept = &ground.plan.undone;
-        let appeared = std::mem::take(&mut self.paths).find_appeared(&self.workspace, &mut ground.accepted());
-        for path in appeared {
-            match move_aside(&self.workspace, &path, kept) {
-                Ok(aside) => undone.aside.push(aside),
-                Err(_) => undone.left.push(file_name::quote(&path).into_owned()),
-            }
-        }
+        let mut undone = ground.judge(std::mem::take(&mut self.paths), &self.workspace);
         for (places, before) in self.before.drain(..) {
             let after = Snapshot::take(&self.workspace, &places, Some(&before));
             for (path, entry) in before.changes(&after, &places, &self.workspace) {
@@ -96,6 +102,37 @@ impl Protection {
             match refused {
                 Ok(refused) => undone.refused.push(refused),
                 Err(name) => undone.left.push(name),
+            }
+        }
+        undone
+    }
+}
+
+impl Sandbox {
+    /// Guards repositories that a command made, by the paths of their `.git` in the workspace, as long as the boundary lasts.
+    /// What would run in them is moved aside.
+    pub fn guard_made(&self, entries: &[PathBuf]) -> Undone {
+        let (ground, workspace) = (&self.0, &self.0.plan.workspace);
+        let made = Arc::new(find_repositories(&ground.plan, entries));
+        ground.made.lock().expect("nobody panics while places are listed").push(Arc::clone(&made));
+        ground.judge(PathsBefore::record_nothing(workspace, made, &ground.all_places()), workspace)
+    }
+}
+
+impl WallGround {
+    /// The places, and those of repositories that commands made.
+    fn all_places(&self) -> Vec<Arc<Places>> {
+        let made = self.made.lock().expect("nobody panics while places are listed");
+        self.places().iter().chain(&*made).cloned().collect()
+    }
+
+    /// Moves aside what appeared since, except for what is harmless.
+    fn judge(&self, before: PathsBefore, workspace: &Path) -> Undone {
+        let mut undone = Undone::default();
+        for path in before.find_appeared(workspace, &mut self.accepted()) {
+            match move_aside(workspace, &path, &self.plan.undone) {
+                Ok(aside) => undone.aside.push(aside),
+                Err(_) => undone.left.push(file_name::quote(&path).into_owned()),
             }
         }
         undone

@@ -202,16 +202,8 @@ impl Confined {
         let claims = |denied: &Denied| denied.how == Refused::Claimed && context.enclosure == Enclosure::Write;
         let named = walls.filter(|_| denied.as_ref().is_some_and(claims)).map(|walls| walls.find_named(output));
         let undone = describe_undone(&outcome.undone);
-        let how = match &outcome.undone {
-            Undone { put_back, left, .. } if !put_back.is_empty() || !left.is_empty() => Some(Refused::Known),
-            Undone { aside, refused, .. } if !aside.is_empty() || !refused.is_empty() => {
-                Some(Refused::Making(aside.iter().chain(refused).cloned().collect()))
-            }
-            _ => match named.filter(|named| !named.is_empty()) {
-                Some(named) => Some(Refused::Changing(named)),
-                None => denied.as_ref().map(|denied| denied.how.clone()),
-            },
-        };
+        let named = named.filter(|named| !named.is_empty()).map(Refused::Changing);
+        let how = outcome.undone.refusal().or(named).or_else(|| denied.as_ref().map(|denied| denied.how.clone()));
         if let Some(how) = how {
             (context.refused)(how);
         }

@@ -68,7 +68,7 @@ pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
     }
     refuse_special(path, facts.kind)?;
     let opened = disk::open_file(&resolved).map_err(|error| word_failure(path, &error))?;
-    let unsaved = reach.unsaved(&resolved).cloned();
+    let unsaved = reach.unsaved.get(&resolved).cloned();
     Ok(FoundFile { path: resolved, opened, unsaved })
 }
 

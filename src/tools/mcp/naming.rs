@@ -50,6 +50,8 @@ pub(super) fn define_tool(server: &str, raw: &Value) -> Option<ToolDefinition> {
         permission: Permission::Write,
         effects: vec![ToolEffect::Process, ToolEffect::Network],
         default: true,
+        returns: "the server's data, else {text}",
+        ..ToolDefinition::default()
     })
 }
 

@@ -149,10 +149,6 @@ impl Tool for McpTool {
         &self.definition
     }
 
-    fn returns(&self) -> &'static str {
-        "the server's data, else {text}"
-    }
-
     fn asks_always(&self) -> Option<&'static str> {
         if self.server.find_change(&self.raw).is_some() {
             self.told.store(true, Ordering::Relaxed);

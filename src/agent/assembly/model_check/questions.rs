@@ -114,7 +114,7 @@ fn define_test_tool(name: &str, description: &str, argument: &str) -> ToolDefini
         })
         .into(),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        ..ToolDefinition::default()
     }
 }

@@ -87,8 +87,9 @@ pub(super) fn define_tool(config: &Config, agent: &AgentConfig) -> Option<ToolDe
             "additionalProperties": false,
         })),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        is_run: true,
+        ..ToolDefinition::default()
     })
 }
 
@@ -239,10 +240,6 @@ impl Tool for Task {
         let helper = self.helper(agent).and_then(|helper| Ok((helper, self.own()?)));
         // A call of an unknown helper changes nothing.
         helper.map_or(true, |(helper, own)| helper.isolation == Isolation::Worktree || only_reads(helper, own))
-    }
-
-    fn is_run(&self) -> bool {
-        true
     }
 
     fn idempotent(&self) -> bool {

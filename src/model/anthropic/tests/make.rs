@@ -138,8 +138,8 @@ pub fn tool(name: &str, parameters: Value) -> ToolDefinition {
         description: "Does it.".to_owned(),
         parameters: parameters.into(),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        ..ToolDefinition::default()
     }
 }
 

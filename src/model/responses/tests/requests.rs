@@ -49,8 +49,8 @@ fn definition(name: &str) -> ToolDefinition {
         description: "Reads.".to_owned(),
         parameters: parameters.into(),
         permission: Permission::Read,
-        effects: Vec::new(),
         default: true,
+        ..ToolDefinition::default()
     }
 }
 
