@@ -17,6 +17,7 @@ use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
+use super::files::encoding::TextEncoding;
 use super::files::replace::ReplaceStep;
 use super::files::{self, edit_match, replace};
 use super::patch::matching::{self, Misfit};
@@ -24,9 +25,7 @@ use super::patch::{self, FilePatch, PatchAction, PatchHunk};
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, parse_arguments, text_of};
 
 /// `apply_patch`: a patch of several files.
-pub struct ApplyPatch {
-    definition: ToolDefinition,
-}
+pub struct ApplyPatch(ToolDefinition);
 
 #[derive(Debug, Deserialize)]
 struct PatchArguments {
@@ -35,7 +34,8 @@ struct PatchArguments {
 
 impl ApplyPatch {
     pub fn new() -> Self {
-        let mut definition = ToolDefinition {
+        Self(ToolDefinition {
+            default: false,
             previews_change: true,
             advice: "Lines that stay begin with a blank, new ones with +, old ones with -.",
             ..define_tool(
@@ -46,15 +46,13 @@ impl ApplyPatch {
                 json!({ "patch": { "type": "string", "description": "Paths relative to the workspace" } }),
                 &["patch"],
             )
-        };
-        definition.default = false;
-        Self { definition }
+        })
     }
 }
 
 impl Tool for ApplyPatch {
     fn definition(&self) -> &ToolDefinition {
-        &self.definition
+        &self.0
     }
 
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
@@ -95,11 +93,14 @@ struct PatchPlan {
 }
 
 /// One file: its content before and after; `None` if it does not exist.
+#[derive(Clone)]
 struct PlannedFile {
     path: PathBuf,
     name: String,
     old: Option<String>,
     new: Option<String>,
+    /// What it is written in.
+    encoding: TextEncoding,
     /// The former path of this file, whose mode it keeps.
     from: Option<PathBuf>,
     /// True if the session knew the whole file.
@@ -169,9 +170,9 @@ fn plan_file(
                 return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
             }
             plan.files[at].new = None;
-            let (known, from) = (plan.files[at].known, plan.files[at].path.clone());
+            let PlannedFile { known, path: from, encoding, .. } = plan.files[at].clone();
             let moved = &mut plan.files[target];
-            (moved.new, moved.known, moved.from) = (Some(new), known, Some(from));
+            (moved.new, moved.known, moved.from, moved.encoding) = (Some(new), known, Some(from), encoding);
             Ok(())
         }
     }
@@ -183,23 +184,28 @@ fn find_file(plan: &mut PatchPlan, path: &str, reach: &Reach, ledger: &Ledger) -
     if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
         return Ok(at);
     }
-    let old = read_content(reach, path)?;
-    let known = old
+    let bytes = read_content(reach, path)?;
+    let known = bytes
         .as_ref()
-        .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current);
-    let name = reach.workspace().display(&resolved);
-    plan.files.push(PlannedFile { path: resolved, name, new: old.clone(), old, from: None, known });
+        .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old) == Familiarity::Current);
+    let decoded = TextEncoding::decode(&bytes.clone().unwrap_or_default());
+    let (text, encoding) = decoded.ok_or_else(|| format!("{path} is no text: it is not patched"))?;
+    let (name, old) = (reach.workspace().display(&resolved), bytes.map(|_| text));
+    plan.files.push(PlannedFile { path: resolved, name, new: old.clone(), old, encoding, from: None, known });
     Ok(plan.files.len() - 1)
 }
 
 fn write_plan(plan: &PatchPlan, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
     let changed: Vec<&PlannedFile> = plan.files.iter().filter(|file| file.old != file.new).collect();
-    let step = |file: &&PlannedFile| ReplaceStep {
+    let encode =
+        |file: &PlannedFile| file.new.as_ref().map(|text| file.encoding.encode(text, &file.name)).transpose();
+    let contents: Vec<Option<Vec<u8>>> = changed.iter().map(|file| encode(file)).collect::<Result<_, _>>()?;
+    let step = |(file, content): (&&PlannedFile, &Option<Vec<u8>>)| ReplaceStep {
         path: file.path.clone(),
-        content: file.new.clone().map(String::into_bytes),
+        content: content.clone(),
         mode_of: file.from.clone(),
     };
-    replace::replace_all(changed.iter().map(step).collect()).map_err(|failed| {
+    replace::replace_all(changed.iter().zip(&contents).map(step).collect()).map_err(|failed| {
         let name = changed.iter().find(|file| file.path == failed.path).map_or("a file", |file| &file.name);
         let mut error = files::word_failure(name, &failed.error);
         error.message += match failed.lost.as_slice() {
@@ -210,9 +216,9 @@ fn write_plan(plan: &PatchPlan, ledger: &Ledger) -> Result<ToolOutput, ToolError
         error.message += &lost.join(", ");
         error
     })?;
-    for file in &changed {
-        if let (Some(new), true) = (&file.new, file.known) {
-            ledger.remember(&file.path, new.as_bytes());
+    for (file, content) in changed.iter().zip(&contents) {
+        if let (Some(new), true) = (content, file.known) {
+            ledger.remember(&file.path, new);
         }
     }
     Ok(report_done(&changed, &plan.notes))
@@ -273,10 +279,9 @@ fn report_done(changed: &[&PlannedFile], notes: &[String]) -> ToolOutput {
 }
 
 /// The content of a file; `None` if there is no file.
-fn read_content(reach: &Reach, path: &str) -> Result<Option<String>, String> {
+fn read_content(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, String> {
     let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
-    let bytes = files::read_for_change(path, &mut found, "patched").map_err(|error| error.message)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| format!("{path} is not UTF-8 text: it is not patched"))
+    files::read_for_change(path, &mut found, "patched").map(Some).map_err(|error| error.message)
 }
 
 fn describe_missing(reach: &Reach, path: &str) -> String {
@@ -355,6 +360,29 @@ mod tests {
 
     fn patch(text: &str) -> Value {
         json!({ "patch": text })
+    }
+
+    #[test]
+    fn a_file_stays_written_in_what_it_was() {
+        let place = Place::new();
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        place.put("wide", &utf16("\u{feff}中\r\nb\r\n"));
+        place.put("latin", b"caf\xe9\nb\n");
+        let update =
+            |path: &str, old: &str, new: &str| format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n b\n");
+        let both = update("wide", "中", "文") + &update("latin", "café", "thé");
+        let whole = |sections: &str| patch(&format!("*** Begin Patch\n{sections}*** End Patch\n"));
+        place.call(&tool(), whole(&both)).expect("it applies");
+        assert_eq!(place.bytes("wide"), utf16("\u{feff}文\r\nb\r\n"));
+        assert_eq!(place.bytes("latin"), b"th\xe9\nb\n");
+        let refused = place.fail(&tool(), whole(&(update("wide", "文", "x") + &update("latin", "thé", "茶"))));
+        assert!(refused.contains("latin is written in Windows-1252, which has no `茶`"), "{refused}");
+        assert_eq!(place.bytes("wide"), utf16("\u{feff}文\r\nb\r\n"));
+        let moved = "*** Update File: latin\n*** Move to: other\n@@\n-thé\n+café\n b\n";
+        place.call(&tool(), whole(moved)).expect("it applies");
+        assert_eq!(place.bytes("other"), b"caf\xe9\nb\n");
+        place.put("picture", b"\x89PNG\0\xff");
+        assert!(place.fail(&tool(), whole(&update("picture", "a", "c"))).contains("no text"));
     }
 
     #[test]

@@ -110,13 +110,7 @@ impl Tool for EditFile {
 
 fn make_edit(path: &str, planned: &PlannedEdit, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
     let PlannedEdit { old, new, encoding, .. } = planned;
-    let encode = |text: &str| {
-        encoding.encode(text).map_err(|lacking| {
-            let what = encoding.name();
-            ToolError::parameter(format!("{path} is written in {what}, which has no `{lacking}`: leave it out"))
-        })
-    };
-    let (before, after) = (encode(old)?, encode(new)?);
+    let (before, after) = (encoding.encode(old, path)?, encoding.encode(new, path)?);
     let was_known = ledger.familiarity(&planned.path, &before) == Familiarity::Current;
     replace_file(&planned.path, &after).map_err(|error| files::word_failure(path, &error))?;
     // An edit proves that the passage was known, not the rest of the file.

@@ -3,6 +3,8 @@
 
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 
+use crate::base::output::ToolError;
+
 /// What a text is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEncoding {
@@ -28,11 +30,11 @@ impl TextEncoding {
         Some((text.into_owned(), encoding))
     }
 
-    /// The bytes of a text.
+    /// The bytes of the text of a file, which errors name by its path.
     ///
     /// # Errors
-    /// The first character that this encoding lacks.
-    pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+    /// This encoding lacks a character of it.
+    pub fn encode(self, text: &str, path: &str) -> Result<Vec<u8>, ToolError> {
         match self {
             Self::Utf8 => Ok(text.as_bytes().to_vec()),
             Self::Utf16Little => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
@@ -40,7 +42,11 @@ impl TextEncoding {
             Self::Windows1252 => {
                 let lacks = |c: &char| WINDOWS_1252.encode(c.encode_utf8(&mut [0; 4])).2;
                 match text.chars().find(lacks) {
-                    Some(lacking) => Err(lacking),
+                    Some(lacking) => {
+                        let what = self.name();
+                        let why = format!("{path} is written in {what}, which has no `{lacking}`: leave it out");
+                        Err(ToolError::parameter(why))
+                    }
                     None => Ok(WINDOWS_1252.encode(text).0.into_owned()),
                 }
             }
@@ -74,11 +80,12 @@ mod tests {
             (b"caf\xe9 \x80\n", "café €\n", Windows1252),
         ] {
             assert_eq!(TextEncoding::decode(bytes), Some((text.to_owned(), encoding)), "{bytes:?}");
-            assert_eq!(encoding.encode(text).as_deref(), Ok(bytes));
+            assert_eq!(encoding.encode(text, "f").as_deref(), Ok(bytes));
         }
         for bytes in [&b"\xff\xfeh"[..], b"caf\xe9\0", b"\x81\xe9"] {
             assert_eq!(TextEncoding::decode(bytes), None, "{bytes:?}");
         }
-        assert_eq!(Windows1252.encode("a中"), Err('中'));
+        let refused = Windows1252.encode("a中", "f").expect_err("it lacks it");
+        assert_eq!(refused.message, "f is written in Windows-1252, which has no `中`: leave it out");
     }
 }
