@@ -202,11 +202,6 @@ impl Run {
         }
     }
 
-    /// Creates the run of a helper, which spends from the limits of the run that called it.
-    pub fn start_helper(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
-        Self { ledger: superior.ledger(), superior: Some(superior), ..Self::new(emitter) }
-    }
-
     /// Begins the next run of a chat: its sums start at zero.
     pub fn begin(&mut self, session_id: &str, run_id: String) {
         self.emitter.begin(session_id.to_owned(), run_id);

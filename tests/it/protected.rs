@@ -252,6 +252,8 @@ fn a_repository_that_a_command_makes_runs_nothing() {
         // Later as well, and where another runs nothing.
         "GIT -C a config alias.st '!x'; echo x > b/c/.git/hooks/pre-push; GIT -C b/c config user.name n",
         "GIT worktree add -q tree && GIT submodule --quiet add ./a/.git sub; GIT -C tree status --short; cat .gitmodules",
+        // However many come, and wherever a link in one leads.
+        "for i in $(seq 300); do mkdir -p n/a$i/.git; done; mkdir -p n/z/.git/hooks; echo x > n/z/.git/hooks/pre-push; ln -s / n/a1/.git/modules",
         "echo 'gitdir: /usr' > tree/.git; mkdir d && ln -s ../elsewhere d/.git; mkdir -p elsewhere/objects elsewhere/refs; echo x > elsewhere/HEAD; echo x > elsewhere/config",
     ];
     let commands = commands.map(|command| command.replace("GIT ", &format!("{git} ")));
@@ -263,7 +265,8 @@ fn a_repository_that_a_command_makes_runs_nothing() {
         for (at, names) in [
             (1, &["evil/.git/config", "evil/.git/hooks"][..]),
             (2, &["a/.git/config", "b/c/.git/hooks"][..]),
-            (4, &["d/.git"][..]),
+            (4, &["n/z/.git/hooks"][..]),
+            (5, &["d/.git"][..]),
         ] {
             for name in names {
                 assert!(results[at].contains(&format!("{name} (kept as ")), "{form:?}, {name}: {}", results[at]);

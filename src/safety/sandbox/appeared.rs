@@ -26,7 +26,7 @@ pub(super) struct PathsBefore {
     /// The commands in lists of stopped rebases: git itself writes those lists, and runs what they name.
     rebases: Vec<(PathBuf, Vec<String>)>,
     /// The git directories that are guarded, relative to the workspace.
-    repositories: Vec<PathBuf>,
+    repositories: BTreeSet<PathBuf>,
 }
 
 struct PathBefore {
@@ -53,8 +53,8 @@ impl PathsBefore {
     }
 
     /// Before the `made` ones nothing was there; `places` are all that are guarded.
-    pub fn record_nothing(root: &Path, made: Arc<Places>, places: &[Arc<Places>]) -> Self {
-        let paths = list_paths(root, &[made]).into_iter();
+    pub fn record_nothing(root: &Path, made: &[Arc<Places>], places: &[Arc<Places>]) -> Self {
+        let paths = list_paths(root, made).into_iter();
         let paths = paths.map(|(path, is_dir)| PathBefore { path, is_dir, within: None }).collect();
         Self { paths, rebases: Vec::new(), repositories: list_repositories(places) }
     }
@@ -90,7 +90,7 @@ impl PathsBefore {
     /// git directory which is guarded.
     fn is_harmless(&self, root: &Path, path: &Path) -> bool {
         let full = root.join(path);
-        let is_guarded = |dir: &Path| self.repositories.iter().any(|known| root.join(known) == dir);
+        let is_guarded = |dir: &Path| self.repositories.contains(dir.strip_prefix(root).unwrap_or(dir));
         let git_dir = full.parent().unwrap_or(root);
         match path.file_name().and_then(|name| name.to_str()) {
             Some("hooks") => {
@@ -109,7 +109,7 @@ impl PathsBefore {
     }
 }
 
-fn list_repositories(places: &[Arc<Places>]) -> Vec<PathBuf> {
+fn list_repositories(places: &[Arc<Places>]) -> BTreeSet<PathBuf> {
     places.iter().flat_map(|places| places.repositories.iter().cloned()).collect()
 }
 

@@ -3,7 +3,7 @@
 //!
 //! They are searched once, while the model writes its first command, the nearest first, and neither in directories that
 //! package managers fill nor through links. The limits are those of a very large workspace. Repositories that commands make
-//! later come by [`find_repositories`].
+//! later come by [`find_repository_at`].
 
 use std::collections::VecDeque;
 use std::fs;
@@ -53,12 +53,10 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     places.map(Arc::new).collect()
 }
 
-/// The places of repositories that a command made, by the paths of their `.git` in the workspace.
-pub(super) fn find_repositories(plan: &Boundary, entries: &[PathBuf]) -> Places {
+/// The places of a repository that a command made, by the path of its `.git` in the workspace.
+pub(super) fn find_repository_at(plan: &Boundary, entry: &Path) -> Places {
     let mut search = PlaceSearch::new(plan);
-    for entry in entries {
-        search.entry(&plan.workspace.join(entry));
-    }
+    search.entry(&plan.workspace.join(entry));
     search.places
 }
 
@@ -76,12 +74,14 @@ struct PlaceSearch<'a> {
     places: Places,
     /// Files and directories of the table below the root.
     nested: usize,
+    /// The directories that were visited.
+    visited: usize,
 }
 
 impl<'a> PlaceSearch<'a> {
     fn new(plan: &'a Boundary) -> Self {
         let written = plan.write.iter().filter_map(|dir| crate::files::canonicalize(dir).ok()).collect();
-        Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0 }
+        Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0, visited: 0 }
     }
 
     fn run(plan: &'a Boundary) -> Places {
@@ -91,10 +91,10 @@ impl<'a> PlaceSearch<'a> {
             search.entry(&dir.join(".git"));
             search.git_dir(&dir);
         }
-        let (mut queue, mut seen) = (VecDeque::from([(plan.workspace.clone(), 0)]), 0);
+        let mut queue = VecDeque::from([(plan.workspace.clone(), 0)]);
         while let Some((dir, level)) = queue.pop_front() {
-            seen += 1;
-            if seen > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
+            search.visited += 1;
+            if search.visited > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
                 break;
             }
             // A git directory of any name: a bare repository.
@@ -161,6 +161,10 @@ impl<'a> PlaceSearch<'a> {
     fn git_dir(&mut self, dir: &Path) {
         let mut queue = VecDeque::from([(dir.to_path_buf(), 0)]);
         while let Some((dir, level)) = queue.pop_front() {
+            self.visited += 1;
+            // A link may lead out, or round.
+            let dir = crate::files::canonicalize(&dir).ok().filter(|dir| self.find_watched(dir).is_some());
+            let Some(dir) = dir.filter(|_| self.visited <= MOST_DIRS) else { continue };
             let is_repository = dir.join("HEAD").exists() || dir.file_name().is_some_and(|name| name == ".git");
             if is_repository {
                 self.add(&dir);

@@ -15,7 +15,7 @@ use crate::files::file_name;
 use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
 use super::denial::Refused;
-use super::places::{Places, find_repositories};
+use super::places::{Places, find_repository_at};
 use super::snapshot::{Snapshot, put_back};
 use super::{Sandbox, WallGround, Walls};
 
@@ -113,9 +113,10 @@ impl Sandbox {
     /// What would run in them is moved aside.
     pub fn guard_made(&self, entries: &[PathBuf]) -> Undone {
         let (ground, workspace) = (&self.0, &self.0.plan.workspace);
-        let made = Arc::new(find_repositories(&ground.plan, entries));
-        ground.made.lock().expect("nobody panics while places are listed").push(Arc::clone(&made));
-        ground.judge(PathsBefore::record_nothing(workspace, made, &ground.all_places()), workspace)
+        let made = entries.iter().map(|entry| Arc::new(find_repository_at(&ground.plan, entry)));
+        let made: Vec<Arc<Places>> = made.collect();
+        ground.made.lock().expect("nobody panics while places are listed").extend(made.iter().cloned());
+        ground.judge(PathsBefore::record_nothing(workspace, &made, &ground.all_places()), workspace)
     }
 }
 

@@ -86,7 +86,7 @@ impl ConsoleState {
 
     /// Stops the program at each Ctrl-Z that is a signal, once the screen is ready for it.
     fn take_stops(&self, waker: &UnixStream) {
-        while input::next_stop() {
+        while input::stop_signal().wait().is_ok() {
             let (wanted, ready) = back::channel();
             let (stopped, until_continued) = back::channel();
             if !self.is_away.load(Ordering::SeqCst) {

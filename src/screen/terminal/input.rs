@@ -120,11 +120,6 @@ pub fn interrupt_process() {
     let _ = kill(nix::unistd::Pid::from_raw(0), Signal::SIGINT);
 }
 
-/// Waits for SIGTSTP where no thread takes it otherwise. False if that is impossible.
-pub(super) fn next_stop() -> bool {
-    stop_signal().wait().is_ok()
-}
-
 /// Stops this process alone: its group has got the signal that led here. Returns when it continues. Call this on the thread
 /// that waits for the signal.
 pub(super) fn stop_this_process() {
@@ -134,7 +129,7 @@ pub(super) fn stop_this_process() {
     let _ = stop_signal().thread_block();
 }
 
-fn stop_signal() -> SigSet {
+pub(super) fn stop_signal() -> SigSet {
     SigSet::from(Signal::SIGTSTP)
 }
 

@@ -44,7 +44,9 @@ impl Errand {
     ) -> Self {
         let sink = Relay { name: name.to_owned(), superior: Arc::clone(&superior) };
         let emitter = Emitter::new(conversation.session.id().to_owned(), run_id, Box::new(sink));
-        Self { agent, conversation, run: Run::start_helper(superior, emitter) }
+        // It spends from the limits of the run that called it.
+        let run = Run { ledger: superior.ledger(), superior: Some(superior), ..Run::new(emitter) };
+        Self { agent, conversation, run }
     }
 
     /// Does the job.
