@@ -53,6 +53,26 @@ fn each_undo_goes_one_message_further_back() {
     assert!(listed.stdout.contains("anew") && !listed.stdout.contains("first task"), "{}", listed.shown());
 }
 
+#[test]
+fn a_mistake_in_the_configuration_does_not_keep_anybody_from_undoing() {
+    let server = Server::start([
+        Reply::call("write_file", &json!({"path": "a.txt", "content": "new"})),
+        Reply::text("Done."),
+    ]);
+    let run = Run::task(&server, "write").args(["--approve", "edits"]).run().success();
+    let place = &run.place;
+    let broken = |words: &[&str]| Run::at(place).config("models/x.yaml", "nonsense: 1\n").args(words.to_vec()).run();
+    broken(&["session", "list"]).success().stdout_has("write").stderr_has("models/x.yaml:1:1: unknown key `nonsense`");
+    broken(&["session", "show", &id_of(place)]).success().stdout_has("Done.");
+    let undone = broken(&["session", "undo"]).success();
+    undone.stdout_is("write\n").stderr_has("What can be read of it is used.");
+    assert!(!place.exists("a.txt"));
+    broken(&["session", "redo"]).success();
+    assert_eq!(place.read("a.txt"), "new");
+    // What would need all of it does not go on.
+    broken(&["session", "prune", "--older-than", "0s"]).exits(3);
+}
+
 fn id_of(place: &Arc<Place>) -> String {
     place.session_logs()[0].file_stem().expect("a name").to_string_lossy().into_owned()
 }

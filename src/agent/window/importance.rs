@@ -18,7 +18,7 @@ pub fn remove_least_important(draft: PlanDraft<'_>) -> PlanDraft<'_> {
 
 /// Plans for a note, which is shorter than a summary since no model writes it.
 pub(super) fn plan_removal(order: impl IntoIterator<Item = usize>, mut draft: PlanDraft<'_>) -> PlanDraft<'_> {
-    draft.room = draft.room.of_a_note();
+    draft.room.summary = draft.room.summary.min(300);
     draft.summarise(|draft| {
         for index in order {
             if draft.tokens() > draft.goal.to && draft.may_go(index) {

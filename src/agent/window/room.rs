@@ -24,11 +24,6 @@ impl Room {
         Self { summary: (free / 4).clamp(200, 4000), quoted: (free / 4).min(20_000), files: (free / 16).min(2000) }
     }
 
-    /// The room for a note, which no model writes.
-    pub(super) fn of_a_note(self) -> Self {
-        Self { summary: self.summary.min(300), ..self }
-    }
-
     /// The tokens that the parts may have: code and identifiers have more than plain text of as many bytes.
     pub(super) fn most_of_parts(&self) -> u64 {
         self.summary + self.summary / 8

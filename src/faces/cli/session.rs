@@ -31,15 +31,29 @@ use super::{
 };
 
 pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandOutcome {
-    let (workspace, config) = setup.load()?;
+    use SessionCommand::{
+        Apply, Compact, Delete, Discard, Export, Fork, Import, List, Prune, Redo, Rename, Search, Show, Undo,
+    };
+    let only_looks_back = matches!(
+        command,
+        List { .. } | Search { .. } | Undo { .. } | Redo { .. } | Show { as_request: None, context: false, .. }
+    );
+    let (workspace, config) = match setup.load() {
+        // A call may have broken the configuration: that must not keep anybody from undoing it.
+        Err(failure) if only_looks_back && failure.code == exit::CONFIGURATION => {
+            let Some((workspace, config)) = setup.read_unasked() else { return Err(failure) };
+            failure.report();
+            note_progress("What can be read of it is used.");
+            (workspace, Arc::new(config))
+        }
+        loaded => loaded?,
+    };
     match command {
-        SessionCommand::List { all, size, output } => {
+        List { all, size, output } => {
             list_sessions(setup, &config, (!all).then(|| workspace.root()), size, output)
         }
-        SessionCommand::Show { id, as_request: Some(step), .. } => {
-            print_request(setup, &config, &workspace, &id, step)
-        }
-        SessionCommand::Show { id, context: true, .. } => {
+        Show { id, as_request: Some(step), .. } => print_request(setup, &config, &workspace, &id, step),
+        Show { id, context: true, .. } => {
             let session = setup.read_session(&config, &id)?;
             let agent = agent_of(&session, &config, &workspace)?;
             let nowhere = Box::new(Fanout { sinks: Vec::new() });
@@ -48,41 +62,35 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
             refresh_prompt(&agent, &mut conversation, &run, &Cancel::default())?;
             print_text(context::format_window(&agent, &mut conversation, &mut run))
         }
-        SessionCommand::Compact { id, focus, dry_run } => {
-            compact_by_id(setup, &config, &workspace, &id, &focus, dry_run)
-        }
-        SessionCommand::Search { words, by, all, output } => {
+        Compact { id, focus, dry_run } => compact_by_id(setup, &config, &workspace, &id, &focus, dry_run),
+        Search { words, by, all, output } => {
             kept::search_sessions(setup, &config, (!all).then(|| workspace.root()), &words, by, output)
         }
-        SessionCommand::Export { id, to, as_recording } => {
+        Export { id, to, as_recording } => {
             let form = Some(to).filter(|_| !as_recording);
             kept::export_session(setup, &config, &workspace, id, form)
         }
-        SessionCommand::Import { files } => import::import_sessions(setup, &config, &workspace, &files),
-        SessionCommand::Fork { id, at } => {
+        Import { files } => import::import_sessions(setup, &config, &workspace, &files),
+        Fork { id, at } => {
             let point = ForkPoint { id, at };
             print_text(assembly::fork_session(&setup.store(&config), &point, Timestamp::now())? + "\n")
         }
-        SessionCommand::Rename { id, title } => {
+        Rename { id, title } => {
             let opened = setup.store(&config).open(&id, Timestamp::now());
             let (mut session, _) = opened.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
             session.rename(&title, Timestamp::now())?;
             Ok(exit::DONE)
         }
-        SessionCommand::Delete { ids } => kept::delete_sessions(setup, &config, &ids),
-        SessionCommand::Prune { older_than, all, keep_named, dry_run } => {
+        Delete { ids } => kept::delete_sessions(setup, &config, &ids),
+        Prune { older_than, all, keep_named, dry_run } => {
             let workspace = (!all).then(|| workspace.root());
             kept::prune_sessions(setup, &config, workspace, older_than, keep_named, dry_run)
         }
-        SessionCommand::Undo { id, to, part } => undo::undo_message(setup, &config, &workspace, id, to, part),
-        SessionCommand::Apply { id, paths, dry_run } => {
-            trial::apply_trial(setup, &config, &workspace, id, &paths, dry_run)
-        }
-        SessionCommand::Discard { id } => trial::discard_trial(setup, &config, &workspace, id),
-        SessionCommand::Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
-        SessionCommand::Show { id, context: false, .. } => {
-            print_visible(&write_transcript(&setup.read_session(&config, &id)?)?)
-        }
+        Undo { id, to, part } => undo::undo_message(setup, &config, &workspace, id, to, part),
+        Apply { id, paths, dry_run } => trial::apply_trial(setup, &config, &workspace, id, &paths, dry_run),
+        Discard { id } => trial::discard_trial(setup, &config, &workspace, id),
+        Redo { id, part } => undo::redo_message(setup, &config, &workspace, id, part),
+        Show { id, context: false, .. } => print_visible(&write_transcript(&setup.read_session(&config, &id)?)?),
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) enum QuestionStep {
 pub(super) struct OpenQuestion {
     asked: Arc<AskedQuestion>,
     /// The marked choice, once a key moved into the list.
-    at: Option<usize>,
+    pub(super) at: Option<usize>,
     /// Open once the question is on the screen.
     gate: Arc<AtomicBool>,
     /// The person has seen it, and was not in the middle of a word.
@@ -98,11 +98,6 @@ impl OpenQuestion {
     pub fn take_focus(&mut self, is_typing: bool) -> bool {
         self.has_focus |= !is_typing && self.gate.load(Ordering::SeqCst);
         self.has_focus
-    }
-
-    /// True if a key moved into the list.
-    pub fn is_in_list(&self) -> bool {
-        self.at.is_some()
     }
 
     /// True if words answer it.

@@ -41,7 +41,7 @@ impl LineState {
         if !open.take_focus(is_typing) || !by_hand || is_inserting {
             return Some(key.clone());
         }
-        let is_listed = open.is_in_list();
+        let is_listed = open.at.is_some();
         match open.press(key, field, *is_fresh) {
             QuestionStep::Passed => {
                 // It may have left the list.

@@ -192,7 +192,7 @@ struct ConsoleReader {
 impl ConsoleReader {
     fn serve(mut self) {
         if self.listens {
-            input::take_stop_signal();
+            let _ = input::stop_signal().thread_unblock();
         }
         self.take_over();
         loop {

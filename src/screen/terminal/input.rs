@@ -110,11 +110,6 @@ pub fn leave_stops_to_the_reader() {
     let _ = stop_signal().thread_block();
 }
 
-/// Unblocks it on this thread.
-pub(super) fn take_stop_signal() {
-    let _ = stop_signal().thread_unblock();
-}
-
 /// Interrupts this process and its group, as Ctrl-C does in a terminal.
 pub fn interrupt_process() {
     let _ = kill(nix::unistd::Pid::from_raw(0), Signal::SIGINT);
@@ -129,6 +124,7 @@ pub(super) fn stop_this_process() {
     let _ = stop_signal().thread_block();
 }
 
+/// SIGTSTP, which one thread takes.
 pub(super) fn stop_signal() -> SigSet {
     SigSet::from(Signal::SIGTSTP)
 }

@@ -243,7 +243,9 @@ impl ModelCheck {
             let heard = asker.ask("two calls at once", with_tools(&two_calls)).await;
             findings.push(judge_answer(Feature::ParallelCalls, heard.as_ref(), judgement::of_two_calls));
             let heard = asker.ask("a picture", with_tools(&shown)).await;
-            let taken_back = asker.has_learnt("vision");
+            // True if a refusal has switched it off.
+            let learnt = asker.model.learnt();
+            let taken_back = learnt.keys.get("capabilities").is_some_and(|known| known.get("vision").is_some());
             findings.push(judge_answer(Feature::Vision, heard.as_ref(), |heard| {
                 judgement::of_picture(heard, taken_back)
             }));
@@ -324,11 +326,6 @@ impl<'t> Asker<'t> {
         let heard = CheckAnswer { reply, refusals };
         self.ended = heard.ends_all();
         heard
-    }
-
-    /// True if a refusal has switched a capability off.
-    fn has_learnt(&self, capability: &str) -> bool {
-        self.model.learnt().keys.get("capabilities").is_some_and(|known| known.get(capability).is_some())
     }
 }
 
