@@ -366,7 +366,7 @@ mod tests {
     fn a_file_stays_written_in_what_it_was() {
         let place = Place::new();
         let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        place.put("wide", &utf16("\u{feff}中\r\nb\r\n"));
+        place.put("wide", utf16("\u{feff}中\r\nb\r\n"));
         place.put("latin", b"caf\xe9\nb\n");
         let update =
             |path: &str, old: &str, new: &str| format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n b\n");
