@@ -12,7 +12,8 @@
 //!   parameter (`template::PieceTemplate`, `commands/command_line.rs`).
 //!
 //! To add:
-//! - a tool: one file in ``, one line in its list, its name in `tools::NAMES`.
+//! - a tool: one file here, one line in [`list_builtin`], its name in [`NAMES`]. What does not depend on the call is data of its
+//!   definition.
 
 mod superior;
 mod tool;

@@ -32,6 +32,7 @@ const PROBES: &[(&str, &str)] = &[
     ("change `.git/config` for good", "echo evil >> .git/config"),
     ("change `.git/hooks` for a moment", "echo evil > .git/hooks/pre-push && echo COULD"),
     ("make a protected file that was not there, for good", "echo evil > .envrc"),
+    ("make a repository with a hook, for good", "mkdir -p new/.git/hooks && echo evil > new/.git/hooks/pre-push"),
     ("change a protected file below the root, for good", "echo evil >> sub/AGENTS.md"),
     ("leave a file that makes its user another", "cp /bin/true made; chmod 4755 made; [ -u made ] && echo COULD"),
     (
@@ -146,6 +147,7 @@ fn could((name, only_reads, form): &Column, is_user: bool) -> Vec<(bool, String)
     could[at("change `.git/config`")] = place.read(".git/config").contains("evil");
     could[at("change a protected file")] = place.read("sub/AGENTS.md").contains("evil");
     could[at("make a protected file")] = place.exists(".envrc");
+    could[at("make a repository")] = place.exists("new/.git/hooks/pre-push");
     let sleeper = format!("7{number}");
     could[at("run on after its end")] = ends(&sleeper);
     let _ = fs::remove_file(trace);

@@ -61,8 +61,12 @@ fn a_mistake_in_the_configuration_does_not_keep_anybody_from_undoing() {
     ]);
     let run = Run::task(&server, "write").args(["--approve", "edits"]).run().success();
     let place = &run.place;
-    let broken = |words: &[&str]| Run::at(place).config("models/x.yaml", "nonsense: 1\n").args(words.to_vec()).run();
-    broken(&["session", "list"]).success().stdout_has("write").stderr_has("models/x.yaml:1:1: unknown key `nonsense`");
+    let broken =
+        |words: &[&str]| Run::at(place).config("models/x.yaml", "nonsense: 1\n").args(words.to_vec()).run();
+    broken(&["session", "list"])
+        .success()
+        .stdout_has("write")
+        .stderr_has("models/x.yaml:1:1: unknown key `nonsense`");
     broken(&["session", "show", &id_of(place)]).success().stdout_has("Done.");
     let undone = broken(&["session", "undo"]).success();
     undone.stdout_is("write\n").stderr_has("What can be read of it is used.");

@@ -102,6 +102,12 @@ pub(super) fn apply_changes(
         };
         match done {
             Ok(()) => made.push((*change).clone()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                failed.push(format!(
+                    "{}: it holds a repository or ignored files, which undo leaves alone",
+                    change.path
+                ));
+            }
             Err(error) => failed.push(format!("{}: {error}", change.path)),
         }
     }
