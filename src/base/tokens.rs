@@ -53,10 +53,7 @@ const MODELS: &[&str] = &[
 pub fn counts_exactly(model: &str) -> bool {
     let id = model.rsplit('/').next().unwrap_or(model);
     let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));
-    MODELS.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(start) => id.starts_with(start),
-        None => id == *pattern,
-    })
+    MODELS.iter().any(|pattern| pattern.strip_suffix('*').map_or(id == *pattern, |start| id.starts_with(start)))
 }
 
 static O200K: LazyLock<TokenTable> =

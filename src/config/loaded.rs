@@ -162,10 +162,7 @@ impl Config {
     /// The directory of the sessions, an absolute path.
     pub fn session_dir(&self) -> PathBuf {
         let dir = self.session_stores.get("default").map_or("sessions", |store| store.dir.as_str());
-        match dir.strip_prefix("~/") {
-            Some(rest) => self.dirs.home.join(rest),
-            None => self.dirs.data.join(dir),
-        }
+        dir.strip_prefix("~/").map_or_else(|| self.dirs.data.join(dir), |rest| self.dirs.home.join(rest))
     }
 }
 

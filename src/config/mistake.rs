@@ -159,10 +159,7 @@ impl fmt::Display for Mistake {
                 write!(f, "\n       | {before}^")?;
             }
         }
-        match &self.hint {
-            Some(hint) => write!(f, "\n       = {hint}"),
-            None => Ok(()),
-        }
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n       = {hint}"))
     }
 }
 

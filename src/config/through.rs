@@ -46,10 +46,8 @@ impl FileAccess {
     /// # Errors
     /// A message about the problem, which is shown after the path.
     pub fn read(&self, path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
-        match &self.0 {
-            Some(manifest) => manifest.read(path, most),
-            None => read_bytes(path, Links::Follow, most),
-        }
+        let brought = self.0.as_ref();
+        brought.map_or_else(|| read_bytes(path, Links::Follow, most), |manifest| manifest.read(path, most))
     }
 
     /// The first `most` bytes of a file; empty if there is none.

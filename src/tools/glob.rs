@@ -56,10 +56,7 @@ impl Tool for Glob {
 
     fn subject(&self, arguments: &Value) -> String {
         let pattern = text_of(arguments, "pattern").unwrap_or_default();
-        match text_of(arguments, "path") {
-            Some(path) => format!("{pattern} in {path}"),
-            None => pattern.to_owned(),
-        }
+        text_of(arguments, "path").map_or_else(|| pattern.to_owned(), |path| format!("{pattern} in {path}"))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

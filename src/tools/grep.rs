@@ -80,10 +80,7 @@ impl Tool for Grep {
 
     fn subject(&self, arguments: &Value) -> String {
         let pattern = text::one_line(text_of(arguments, "pattern").unwrap_or_default(), 60);
-        match text_of(arguments, "path") {
-            Some(path) => format!("{pattern} in {path}"),
-            None => pattern,
-        }
+        text_of(arguments, "path").map_or_else(|| pattern.clone(), |path| format!("{pattern} in {path}"))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> ToolFuture<'a> {

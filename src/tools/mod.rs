@@ -75,7 +75,9 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
-pub use commands::{BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside};
+pub use commands::{
+    BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside, warn_of_undone,
+};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;

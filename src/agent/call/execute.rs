@@ -22,7 +22,7 @@ use crate::files::history::{ChangingCall, RunningChange};
 use crate::safety::process::ChildWatch;
 use crate::safety::sandbox::Undone;
 use crate::safety::{Approver, Enclosure, Refused};
-use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool, describe_undone};
+use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool, describe_undone, warn_of_undone};
 
 use super::end::{CallEnd, CallFailure};
 use super::hooks;
@@ -301,13 +301,13 @@ impl CallServices<'_> {
         let jobs_run = self.agent.jobs.are_running();
         let is_confined = matches!(enclosure, Some(Enclosure::Write | Enclosure::Opened));
         let sandbox = self.agent.sandbox.clone().filter(|_| is_confined);
-        let end = move || match (change.end(jobs_run), sandbox) {
-            (made, Some(sandbox)) if !made.is_empty() => sandbox.guard_made(&made),
-            _ => Undone::default(),
+        let end = move || {
+            let made = change.end(jobs_run);
+            sandbox.map(|sandbox| sandbox.guard_made(&made)).unwrap_or_default()
         };
         let undone = tokio::task::spawn_blocking(end).await.unwrap_or_default();
         self.warn_of_history();
-        self.emitter.warn(describe_undone(&undone).into_iter().map(|message| format!("the sandbox: {message}")));
+        self.emitter.warn(warn_of_undone(&undone));
         undone
     }
 

@@ -24,6 +24,7 @@ use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
+use crate::tools::warn_of_undone;
 
 use compact::compress_conversation;
 use exit::Ending;
@@ -206,7 +207,9 @@ impl OpenRun<'_> {
             run.emitter.warn(agent.end_background());
         }
         if let Some(history) = conversation.file_history().filter(|_| run.superior.is_none()) {
-            history.end_turn();
+            let made = history.end_turn();
+            let undone = agent.sandbox.as_ref().map(|sandbox| sandbox.guard_made(&made)).unwrap_or_default();
+            run.emitter.warn(warn_of_undone(&undone));
         }
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
             superior.report_taint(source);

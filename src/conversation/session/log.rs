@@ -146,10 +146,8 @@ impl Log {
 
     /// Writes the queued entries and waits for the disk: they survive a crash of the machine.
     pub fn sync(&mut self) -> Result<(), SessionError> {
-        match self.begin_sync()? {
-            Some(syncing) => syncing.wait(),
-            None => check_sync(&self.failed, &self.path),
-        }
+        let syncing = self.begin_sync()?;
+        syncing.map_or_else(|| check_sync(&self.failed, &self.path), Syncing::wait)
     }
 
     /// Takes files that the next entries name.

@@ -287,10 +287,7 @@ pub enum StdinMode {
 /// Also returned for `--help` and `--version`, which are not errors.
 pub fn parse_cli(args: &[OsString], interactive: bool) -> Result<Cli, UsageError> {
     let default = if interactive { "chat" } else { "run" };
-    match quick::parse_quickly(args, default) {
-        Some(cli) => Ok(with_sandbox(cli)),
-        None => parse_all(args, default),
-    }
+    quick::parse_quickly(args, default).map_or_else(|| parse_all(args, default), |cli| Ok(with_sandbox(cli)))
 }
 
 /// Does the same as [`parse_cli`] with the parser of all commands.

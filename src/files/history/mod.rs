@@ -155,14 +155,18 @@ impl FileHistory {
         RunningChange { history: Arc::clone(self), by }
     }
 
-    /// Called after a turn: writes down what commands in the background changed since its last call. What changes from here
-    /// on may be a person's work, and is nobody's.
-    pub fn end_turn(&self) {
+    /// Called after a turn: writes down what an interrupted call changed, and commands in the background since the last call.
+    /// What changes from here on may be a person's work, and is nobody's. Returns the `.git` entries that appeared, as
+    /// [`RunningChange::end`] does.
+    pub fn end_turn(&self) -> Vec<PathBuf> {
         let mut stage = self.lock();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return };
-        if let Err(error) = tracker.take_left() {
+        let HistoryStage::Ready(tracker) = &mut *stage else { return Vec::new() };
+        let settled = tracker.settle().and_then(|()| tracker.take_left());
+        let made = std::mem::take(&mut tracker.view.made);
+        if let Err(error) = settled {
             *stage = HistoryStage::Off(describe_error(&error));
         }
+        made
     }
 
     /// What an undo or a redo would do; `None` if there is nothing.

@@ -28,10 +28,8 @@ pub(super) fn has_row(fact: &str, name: &str) -> bool {
 
 /// True if a word is one of `a|b`, where a last `*` stands for any ending.
 pub(super) fn fits_word(expected: &str, word: &str) -> bool {
-    expected.split('|').any(|one| match one.strip_suffix('*') {
-        Some(begins) => word.starts_with(begins),
-        None => one == word,
-    })
+    let fits = |one: &str| one.strip_suffix('*').map_or(one == word, |begins| word.starts_with(begins));
+    expected.split('|').any(fits)
 }
 
 #[cfg(test)]

@@ -46,13 +46,15 @@ pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     before.iter().chain(&after).all(Setting::is_harmless)
 }
 
-/// The settings of a configuration that run nothing and connect to nothing.
-#[cfg(target_os = "linux")]
-pub(super) fn keep_harmless(text: &str) -> String {
-    let settings = read_settings(text).unwrap_or_default();
-    let kept = settings.iter().filter(|setting| setting.is_harmless() && !setting.value.contains("://"));
-    let lines = kept.map(|Setting { heading, key, value, .. }| format!("[{heading}]\n\t{key} = {value}\n"));
-    lines.collect::<Vec<_>>().concat()
+/// The settings of a configuration that run nothing, and whose values are wanted.
+pub(super) fn keep_harmless(text: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let mut kept = read_settings(text).unwrap_or_default();
+    kept.retain(|setting| setting.is_harmless() && is_wanted(&setting.value));
+    let sections = kept.chunk_by(|one, next| one.heading == next.heading).map(|section| {
+        let lines = section.iter().map(|Setting { key, value, .. }| format!("\t{key} = {value}\n"));
+        format!("[{}]\n{}", section[0].heading, lines.collect::<String>())
+    });
+    sections.collect()
 }
 
 /// The value of a setting.

@@ -10,13 +10,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::disk::{self, Dir};
 use crate::files::file_name;
 
 use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
 use super::denial::Refused;
+use super::git_config::keep_harmless;
 use super::places::{Places, find_repository_at};
-use super::snapshot::{Snapshot, put_back};
+use super::snapshot::{MOST_FILE_BYTES, Snapshot, put_back};
 use super::{Sandbox, WallGround, Walls};
 
 /// Watches the protected files while a command runs. Dropping it ends the watch as well.
@@ -83,7 +85,7 @@ impl Protection {
     fn undo(&mut self) -> Undone {
         let ground = &self.walls.ground;
         let kept = &ground.plan.undone;
-        let mut undone = ground.judge(std::mem::take(&mut self.paths), &self.workspace);
+        let mut undone = ground.judge(std::mem::take(&mut self.paths), &self.workspace, !self.before.is_empty());
         for (places, before) in self.before.drain(..) {
             let after = Snapshot::take(&self.workspace, &places, Some(&before));
             for (path, entry) in before.changes(&after, &places, &self.workspace) {
@@ -112,11 +114,14 @@ impl Sandbox {
     /// Guards repositories that a command made, by the paths of their `.git` in the workspace, as long as the boundary lasts.
     /// What would run in them is moved aside.
     pub fn guard_made(&self, entries: &[PathBuf]) -> Undone {
+        if entries.is_empty() {
+            return Undone::default();
+        }
         let (ground, workspace) = (&self.0, &self.0.plan.workspace);
         let made = entries.iter().map(|entry| Arc::new(find_repository_at(&ground.plan, entry)));
         let made: Vec<Arc<Places>> = made.collect();
         ground.made.lock().expect("nobody panics while places are listed").extend(made.iter().cloned());
-        ground.judge(PathsBefore::record_nothing(workspace, &made, &ground.all_places()), workspace)
+        ground.judge(PathsBefore::record_nothing(workspace, &made, &ground.all_places()), workspace, false)
     }
 }
 
@@ -127,17 +132,37 @@ impl WallGround {
         self.places().iter().chain(&*made).cloned().collect()
     }
 
-    /// Moves aside what appeared since, except for what is harmless.
-    fn judge(&self, before: PathsBefore, workspace: &Path) -> Undone {
+    /// Moves aside what appeared since, except for what is harmless; in a configuration of git too, unless what was there
+    /// `is_put_back`.
+    fn judge(&self, before: PathsBefore, workspace: &Path, is_put_back: bool) -> Undone {
         let mut undone = Undone::default();
-        for path in before.find_appeared(workspace, &mut self.accepted()) {
+        let appeared = before.find_appeared(workspace, &mut self.accepted());
+        for path in appeared {
             match move_aside(workspace, &path, &self.plan.undone) {
-                Ok(aside) => undone.aside.push(aside),
+                Ok(aside) => match (!is_put_back).then(|| leave_harmless(&aside)).flatten() {
+                    Some(refused) => {
+                        self.accepted().insert(path);
+                        undone.refused.push(refused);
+                    }
+                    None => undone.aside.push(aside),
+                },
                 Err(_) => undone.left.push(file_name::quote(&path).into_owned()),
             }
         }
         undone
     }
+}
+
+/// Leaves the settings that run nothing where a configuration of git was moved away, if there are any.
+fn leave_harmless(moved: &MovedAside) -> Option<MovedAside> {
+    let (dir, name) = disk::split_path(&moved.path).ok()??;
+    let is_configuration = name == "config" && dir.join("HEAD").exists();
+    let text = disk::read_file(&moved.kept, MOST_FILE_BYTES).ok().filter(|_| is_configuration)?;
+    let left = keep_harmless(&String::from_utf8(text).ok()?, |_| true).into_bytes();
+    if left.is_empty() || Dir::open(dir).and_then(|dir| dir.replace(name, &left, None)).is_err() {
+        return None;
+    }
+    Some(MovedAside { replaces: Some(left), ..moved.clone() })
 }
 
 impl Drop for Protection {

@@ -207,8 +207,8 @@ impl Confined {
         if let Some(how) = how {
             (context.refused)(how);
         }
-        for message in &undone {
-            (context.notify)(EventKind::Warning { message: format!("the sandbox: {message}") });
+        for message in warn_of_undone(&outcome.undone) {
+            (context.notify)(EventKind::Warning { message });
         }
         bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
@@ -265,6 +265,11 @@ pub fn describe_undone(undone: &Undone) -> Vec<String> {
         }),
     ];
     rows.into_iter().flatten().collect()
+}
+
+/// The same for a person.
+pub fn warn_of_undone(undone: &Undone) -> impl Iterator<Item = String> {
+    describe_undone(undone).into_iter().map(|remark| format!("the sandbox: {remark}"))
 }
 
 /// Formats remarks as separate lines at the end of a text.

@@ -115,10 +115,7 @@ impl CheckAnswer {
 
     /// The first refusal, in words.
     fn word_refusal(&self) -> String {
-        match self.refusals.first() {
-            Some(words) => format!("after a refusal: {words}"),
-            None => String::new(),
-        }
+        self.refusals.first().map_or_else(String::new, |words| format!("after a refusal: {words}"))
     }
 }
 
@@ -230,10 +227,8 @@ fn text_of(end: &ReplyEnd) -> String {
 
 /// Formats an error without the name of the model, which is shown above the table.
 fn word_error(error: &ModelError) -> String {
-    match error.status {
-        Some(status) => format!("HTTP {status}: {}", error.message),
-        None => error.message.clone(),
-    }
+    let message = &error.message;
+    error.status.map_or_else(|| message.clone(), |status| format!("HTTP {status}: {message}"))
 }
 
 #[cfg(test)]

@@ -48,10 +48,8 @@ impl Approver for ThroughCaller {
         Box::pin(async move {
             let _waiting = CallerPause::new(&self.superior);
             let _floor = self.floor.lock().await;
-            let name = match question.helper {
-                Some(inner) => format!("{} › {inner}", self.name),
-                None => self.name.clone(),
-            };
+            let name = question.helper.map(|inner| format!("{} › {inner}", self.name));
+            let name = name.unwrap_or_else(|| self.name.clone());
             self.person.approve(Question { helper: Some(&name), ..question }).await
         })
     }

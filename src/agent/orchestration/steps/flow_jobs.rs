@@ -211,10 +211,7 @@ impl<'c, 't: 'c> Turn<'t> {
         let ListContent::Flow(flow) = &mut run.lists[list].content else { return Ok(()) };
         let (next, note) = flow.machine.finish(job, result);
         run.enqueue(list, next);
-        match note {
-            Some(note) => self.tell_note(run, list, note),
-            None => Ok(()),
-        }
+        note.map_or(Ok(()), |note| self.tell_note(run, list, note))
     }
 
     /// Ends a list whose steps have ended, with the step that it carries out. Returns false if it goes on.

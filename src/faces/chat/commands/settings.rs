@@ -67,10 +67,7 @@ fn list_configured(chat: &Chat) -> Vec<ListedModel> {
 
 fn switch_model(chat: &mut Chat, words: &str) -> CommandAnswer {
     let (name, level) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
-    let (name, level) = match Effort::read(level) {
-        Some(level) => (name.trim(), Some(level)),
-        None => (words, None),
-    };
+    let (name, level) = Effort::read(level).map_or((words, None), |level| (name.trim(), Some(level)));
     chat.switch_model(Some(name).filter(|name| !name.is_empty()), level)?;
     let reasons = level.map(|level| format!(", reasoning_effort `{}`", level.word())).unwrap_or_default();
     let info = chat.services.agent.model.info();

@@ -128,7 +128,9 @@ impl GitFiles {
         let named = all.iter().rev().find_map(|text| find_setting(text, "core", "excludesfile"));
         let ignores = named.unwrap_or_else(|| "~/.config/git/ignore".to_owned());
         let ignores = ignores.strip_prefix("~/").map_or_else(|| PathBuf::from(&ignores), |rest| home.join(rest));
-        Self { settings: all.map(|text| keep_harmless(&text)).concat(), ignores: read(&ignores) }
+        // It connects to nothing.
+        let settings = all.map(|text| keep_harmless(&text, |value| !value.contains("://")));
+        Self { settings: settings.concat(), ignores: read(&ignores) }
     }
 
     fn write(&self, home: &Path) -> io::Result<()> {
