@@ -37,7 +37,7 @@ pub(super) struct Endpoint {
     redactor: Redactor,
     pub timeouts: Timeouts,
     net: Arc<Net>,
-    log: Option<Arc<WireLog>>,
+    pub log: Option<Arc<WireLog>>,
     base: Url,
 }
 
@@ -144,11 +144,6 @@ impl Endpoint {
         let accept = if streaming { EVENT_STREAM } else { "application/json" };
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
         headers
-    }
-
-    /// The reason that the wire log ended early, returned once.
-    pub fn log_failure(&self) -> Option<String> {
-        self.log.as_ref()?.take_failure()
     }
 
     /// Sends a body and waits for a successful response, whose bytes belong in the log of the exchange. `headers` makes

@@ -224,7 +224,8 @@ impl ModelServer {
         let (response, exchange) = sent?;
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
-        notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
+        let log_failure = self.endpoint.log.as_ref().and_then(|log| log.take_failure());
+        notices.into_iter().chain(log_failure).for_each(|words| reply.notice(words));
         let reading = ReplyReading::new(wires::create_decoder(plan.wire, &plan.dialect, request.tools), reply);
         let header = |name: &str| response.headers().get(name)?.to_str().ok();
         let allowance = Allowance::read(header, Timestamp::now());

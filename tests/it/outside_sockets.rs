@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
@@ -83,5 +84,33 @@ fn a_command_that_writes_reaches_no_socket_of_the_machine() {
         }
         assert_eq!(results[3], "exit 0\nb'hello'", "{form:?}: what commands make themselves works");
         drop(kept);
+    }
+}
+
+#[test]
+fn sockets_that_come_and_go_stop_no_command() {
+    let place = Place::new();
+    let is_over = AtomicBool::new(false);
+    let churn = |thread: usize| {
+        let paths: Vec<_> = (0..8).map(|number| place.home().join(format!("s{thread}-{number}"))).collect();
+        while !is_over.load(Ordering::Relaxed) {
+            for path in &paths {
+                drop(UnixListener::bind(path).expect("bound"));
+                std::fs::remove_file(path).expect("removed");
+            }
+        }
+    };
+    let commands: Vec<String> = (0..30).map(|number| format!("echo {number} > f{number} && echo ok")).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let results = std::thread::scope(|scope| {
+        (0..2).for_each(|thread| drop(scope.spawn(move || churn(thread))));
+        let results = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            tried_at(Form::Namespaces, &place, &commands)
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        results
+    });
+    for result in results.expect("the run ended well").into_iter().flatten() {
+        assert_eq!(result, "exit 0\nok");
     }
 }

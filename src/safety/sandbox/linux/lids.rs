@@ -162,16 +162,20 @@ impl LidDir {
 }
 
 impl Cover {
-    /// Covers what is at a path, unless it is.
+    /// Covers what is at a path, unless it is. What was there may go meanwhile, as sockets do, and another come: then it is
+    /// tried again, eight times in all.
     fn complete(self, path: &Path) -> io::Result<()> {
-        let Some(entry) = self.is_missing(path) else { return Ok(()) };
-        match self {
-            Self::Lid => mount_lid(path, &entry),
-            _ if entry.is_symlink() => protect_link(path),
-            Self::Copy(at) if has_copy(at) => mount_copy(path, at),
-            Self::Pin => pin_path(path),
-            Self::Copy(_) | Self::File | Self::Dir | Self::Any => protect_path(path),
-        }
+        let cover = || {
+            let Some(entry) = self.is_missing(path) else { return Ok(()) };
+            match self {
+                Self::Lid => mount_lid(path, &entry),
+                _ if entry.is_symlink() => protect_link(path),
+                Self::Copy(at) if has_copy(at) => mount_copy(path, at),
+                Self::Pin => pin_path(path),
+                Self::Copy(_) | Self::File | Self::Dir | Self::Any => protect_path(path),
+            }
+        };
+        (1..8).find_map(|_| cover().ok()).map_or_else(cover, Ok)
     }
 
     /// The entry that must be covered and is not, if there is one.
