@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::config::{Permission, ToolEffect};
 
-/// The description of a tool for the model, and its properties for the policy.
+/// The description of a tool for the model, its properties for the policy, and what else does not depend on a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolDefinition {
     pub name: String,

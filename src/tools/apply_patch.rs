@@ -93,7 +93,6 @@ struct PatchPlan {
 }
 
 /// One file: its content before and after; `None` if it does not exist.
-#[derive(Clone)]
 struct PlannedFile {
     path: PathBuf,
     name: String,
@@ -170,7 +169,8 @@ fn plan_file(
                 return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
             }
             plan.files[at].new = None;
-            let PlannedFile { known, path: from, encoding, .. } = plan.files[at].clone();
+            let PlannedFile { known, encoding, .. } = plan.files[at];
+            let from = plan.files[at].path.clone();
             let moved = &mut plan.files[target];
             (moved.new, moved.known, moved.from, moved.encoding) = (Some(new), known, Some(from), encoding);
             Ok(())
@@ -188,7 +188,7 @@ fn find_file(plan: &mut PatchPlan, path: &str, reach: &Reach, ledger: &Ledger) -
     let known = bytes
         .as_ref()
         .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old) == Familiarity::Current);
-    let decoded = TextEncoding::decode(&bytes.clone().unwrap_or_default());
+    let decoded = TextEncoding::decode(bytes.as_deref().unwrap_or_default());
     let (text, encoding) = decoded.ok_or_else(|| format!("{path} is no text: it is not patched"))?;
     let (name, old) = (reach.workspace().display(&resolved), bytes.map(|_| text));
     plan.files.push(PlannedFile { path: resolved, name, new: old.clone(), old, encoding, from: None, known });
