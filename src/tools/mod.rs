@@ -76,7 +76,7 @@ use write_file::WriteFile;
 pub use background::BACKGROUND;
 pub use command::ConfiguredCommand;
 pub use commands::{
-    BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside, warn_of_undone,
+    BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside, warn_of_changes,
 };
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 
@@ -83,6 +84,41 @@ fn depth_and_number_of_what_a_command_makes_do_not_matter() {
         assert_eq!(read_kept(&output.place, ".idea/workspace.xml").as_deref(), Some("evil\n"), "{form:?}");
         assert_eq!(read_kept(&output.place, ".claude/1100").as_deref(), Some("x\n"), "{form:?}");
         assert!(output.place.exists("elsewhere/workflows/ci.yml"), "{form:?}");
+    }
+}
+
+#[test]
+fn what_can_be_run_where_git_status_shows_nothing_is_told_and_guarded() {
+    let commands = [
+        "mkdir -p out/bin && cp /bin/true out/bin/tool && cp /bin/true run.out && echo text > out/bin/notes",
+        "git init -q out/made && cd out/made/.git && printf '[core]\n\tfsmonitor = ./evil\n' >> config && \
+         mkdir -p hooks && echo evil > hooks/pre-commit",
+        "cp /bin/true out/deep/er/other; touch out/bin/tool; chmod +x out/bin/notes; cp /bin/true seen",
+    ];
+    for form in FORMS {
+        let prepare = |run: Run| {
+            let run = run.file(".gitignore", "out/\n*.out\n").file("out/old", "").file("out/deep/er/text", "");
+            let run = run.file(".git/HEAD", "ref: refs/heads/main\n").file(".git/config", "[core]\n");
+            let old = run.place().workspace().join("out/old");
+            fs::set_permissions(old, fs::Permissions::from_mode(0o755)).expect("ours");
+            run
+        };
+        let Some((output, _)) = tried_in(form, prepare, &commands) else { continue };
+        let told: Vec<&str> = output
+            .stderr
+            .lines()
+            .filter_map(|line| line.split_once("that were made or changed: "))
+            .map(|told| told.1)
+            .collect();
+        assert_eq!(
+            told,
+            ["out/bin/tool, run.out", "out/bin/notes, out/deep/er/other"],
+            "{form:?}: {}",
+            output.stderr
+        );
+        let place = &output.place;
+        assert!(!place.read("out/made/.git/config").contains("fsmonitor"), "{form:?}");
+        assert!(!place.exists("out/made/.git/hooks/pre-commit"), "{form:?}");
     }
 }
 

@@ -22,7 +22,7 @@ use crate::files::history::{ChangingCall, RunningChange};
 use crate::safety::process::ChildWatch;
 use crate::safety::sandbox::Undone;
 use crate::safety::{Approver, Enclosure, Refused};
-use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool, describe_undone, warn_of_undone};
+use crate::tools::{AskPerson, CallContext, Clocks, Keep, Superior, Tool, describe_undone, warn_of_changes};
 
 use super::end::{CallEnd, CallFailure};
 use super::hooks;
@@ -302,12 +302,13 @@ impl CallServices<'_> {
         let is_confined = matches!(enclosure, Some(Enclosure::Write | Enclosure::Opened));
         let sandbox = self.agent.sandbox.clone().filter(|_| is_confined);
         let end = move || {
-            let made = change.end(jobs_run);
-            sandbox.map(|sandbox| sandbox.guard_made(&made)).unwrap_or_default()
+            let appeared = change.end(jobs_run);
+            let undone = sandbox.map(|sandbox| sandbox.guard_made(&appeared.repositories)).unwrap_or_default();
+            (undone, appeared.executables)
         };
-        let undone = tokio::task::spawn_blocking(end).await.unwrap_or_default();
+        let (undone, executables) = tokio::task::spawn_blocking(end).await.unwrap_or_default();
         self.warn_of_history();
-        self.emitter.warn(warn_of_undone(&undone));
+        self.emitter.warn(warn_of_changes(&undone, &executables));
         undone
     }
 

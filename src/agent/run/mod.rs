@@ -24,7 +24,8 @@ use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
-use crate::tools::warn_of_undone;
+use crate::safety::sandbox::Sandbox;
+use crate::tools::warn_of_changes;
 
 use compact::compress_conversation;
 use exit::Ending;
@@ -207,9 +208,10 @@ impl OpenRun<'_> {
             run.emitter.warn(agent.end_background());
         }
         if let Some(history) = conversation.file_history().filter(|_| run.superior.is_none()) {
-            let made = history.end_turn();
-            let undone = agent.sandbox.as_ref().map(|sandbox| sandbox.guard_made(&made)).unwrap_or_default();
-            run.emitter.warn(warn_of_undone(&undone));
+            let appeared = history.end_turn();
+            let guard = |sandbox: &Arc<Sandbox>| sandbox.guard_made(&appeared.repositories);
+            let undone = agent.sandbox.as_ref().map(guard).unwrap_or_default();
+            run.emitter.warn(warn_of_changes(&undone, &appeared.executables));
         }
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
             superior.report_taint(source);

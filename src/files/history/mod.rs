@@ -18,6 +18,7 @@ mod content;
 mod watch;
 #[cfg(not(target_os = "linux"))]
 mod no_watch;
+mod excluded;
 mod scan;
 mod journal;
 mod seen;
@@ -36,6 +37,7 @@ use restore::{apply_changes, plan_reversal};
 use scan::{ScanError, SeenPath, WorkspaceView};
 use seen::LastLook;
 
+pub use excluded::AppearedPaths;
 pub use journal::ChangingCall;
 pub use restore::RestorePlan;
 pub use state::{PathChange, PathState};
@@ -156,17 +158,17 @@ impl FileHistory {
     }
 
     /// Called after a turn: writes down what an interrupted call changed, and commands in the background since the last call.
-    /// What changes from here on may be a person's work, and is nobody's. Returns the `.git` entries that appeared, as
-    /// [`RunningChange::end`] does.
-    pub fn end_turn(&self) -> Vec<PathBuf> {
+    /// What changes from here on may be a person's work, and is nobody's. Returns what appeared, as [`RunningChange::end`]
+    /// does.
+    pub fn end_turn(&self) -> AppearedPaths {
         let mut stage = self.lock();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return Vec::new() };
+        let HistoryStage::Ready(tracker) = &mut *stage else { return AppearedPaths::default() };
         let settled = tracker.settle().and_then(|()| tracker.take_left());
-        let made = std::mem::take(&mut tracker.view.made);
+        let appeared = std::mem::take(&mut tracker.view.appeared);
         if let Err(error) = settled {
             *stage = HistoryStage::Off(describe_error(&error));
         }
-        made
+        appeared
     }
 
     /// What an undo or a redo would do; `None` if there is nothing.
@@ -253,17 +255,17 @@ impl FileHistory {
 
 impl RunningChange {
     /// Called after the call: writes down what it changed. If that fails, changes are not followed from here on. `jobs_run`
-    /// is true if commands run in the background. Returns the `.git` entries that appeared, relative to the workspace.
-    pub fn end(self, jobs_run: bool) -> Vec<PathBuf> {
+    /// is true if commands run in the background.
+    pub fn end(self, jobs_run: bool) -> AppearedPaths {
         let mut stage = self.history.stage();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return Vec::new() };
+        let HistoryStage::Ready(tracker) = &mut *stage else { return AppearedPaths::default() };
         tracker.left_by = jobs_run.then_some(self.by.item);
         let recorded = tracker.look().and_then(|changes| tracker.record(self.by.clone(), changes));
-        let made = std::mem::take(&mut tracker.view.made);
+        let appeared = std::mem::take(&mut tracker.view.appeared);
         if let Err(error) = recorded {
             *stage = HistoryStage::Off(describe_error(&error));
         }
-        made
+        appeared
     }
 }
 
@@ -316,10 +318,10 @@ impl Tracker {
     fn begin_call(&mut self, by: &ChangingCall) -> Result<(), ScanError> {
         self.settle()?;
         self.take_left()?;
-        let by_commands = self.view.made.len();
+        let by_commands = self.view.appeared.clone();
         self.look()?;
         // The rest is a person's.
-        self.view.made.truncate(by_commands);
+        self.view.appeared = by_commands;
         Ok(self.journal.add(JournalLine::Begun(by.clone()))?)
     }
 

@@ -18,6 +18,7 @@ use crate::files::ignored::{Exclusions, IgnoreFiles};
 use crate::files::regular::Links;
 
 use super::content::{ContentStore, MOST_UNPACKED};
+use super::excluded::{AppearedPaths, ExcludedEntries};
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
 use super::state::{PathChange, PathState};
@@ -67,8 +68,11 @@ pub(super) struct WorkspaceView {
     pub seen: SeenPaths,
     /// The `.git` entries that a look came by; `None` before the first one.
     repositories: Option<BTreeSet<PathBuf>>,
-    /// Those that were not there at the first look, until they are taken.
-    pub made: Vec<PathBuf>,
+    excluded: ExcludedEntries,
+    /// When the last look began, in nanoseconds since 1970.
+    looked: Option<i64>,
+    /// What was not there at the first look, until it is taken.
+    pub appeared: AppearedPaths,
     /// `None` if every look goes through all.
     watch: Option<DirWatch>,
 }
@@ -76,7 +80,15 @@ pub(super) struct WorkspaceView {
 impl WorkspaceView {
     /// What was seen by an earlier process; nothing is watched yet.
     pub fn new(root: &Path, seen: SeenPaths) -> Self {
-        Self { root: root.to_path_buf(), seen, repositories: None, made: Vec::new(), watch: None }
+        Self {
+            root: root.to_path_buf(),
+            seen,
+            repositories: None,
+            excluded: ExcludedEntries::default(),
+            looked: None,
+            appeared: AppearedPaths::default(),
+            watch: None,
+        }
     }
 
     /// Looks through the workspace, as far as something may have changed. Returns what changed since the last look.
@@ -84,13 +96,24 @@ impl WorkspaceView {
     /// # Errors
     /// It is too large, or its root or the store cannot be read; nothing is known then.
     pub fn look(&mut self, store: &mut ContentStore) -> Result<Vec<PathChange>, ScanError> {
+        // As file systems count.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let since = self.looked.replace(now - TICK).unwrap_or(i64::MAX);
+        let ScanFindings { changes, mut repositories, excluded } = self.look_at_kept(store, now)?;
+        let executables = self.excluded.look(&self.root, excluded, since, &mut repositories);
+        self.appeared.executables.extend(executables);
+        let known = self.repositories.get_or_insert_with(|| repositories.clone());
+        self.appeared.repositories.extend(repositories.into_iter().filter(|path| known.insert(path.clone())));
+        Ok(changes)
+    }
+
+    fn look_at_kept(&mut self, store: &mut ContentStore, now: i64) -> Result<ScanFindings, ScanError> {
         let changed = self.watch.as_mut().and_then(DirWatch::take_changed);
         if changed.as_ref().is_some_and(BTreeSet::is_empty) {
-            return Ok(Vec::new());
+            return Ok(ScanFindings::default());
         }
         let seen = std::mem::take(&mut self.seen);
-        // In nanoseconds since 1970, as file systems count.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut scan = WorkspaceScan {
             root: &self.root,
             old: SeenPaths::new(),
@@ -98,10 +121,9 @@ impl WorkspaceView {
             watch: self.watch.take(),
             store,
             ignored: IgnoreFiles::anywhere(Links::Refuse),
-            now: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            now,
             bytes: 0,
-            changes: Vec::new(),
-            repositories: BTreeSet::new(),
+            found: ScanFindings::default(),
         };
         match changed {
             // An ignore file decides about more than its own directory.
@@ -118,12 +140,10 @@ impl WorkspaceView {
                 scan.forget_rest();
             }
         }
-        let WorkspaceScan { fresh, mut changes, watch, repositories, .. } = scan;
-        let known = self.repositories.get_or_insert_with(|| repositories.clone());
-        self.made.extend(repositories.into_iter().filter(|path| known.insert(path.clone())));
-        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        let WorkspaceScan { fresh, mut found, watch, .. } = scan;
+        found.changes.sort_by(|a, b| a.path.cmp(&b.path));
         (self.seen, self.watch) = (fresh, watch);
-        Ok(changes)
+        Ok(found)
     }
 }
 
@@ -149,9 +169,17 @@ struct WorkspaceScan<'a> {
     ignored: IgnoreFiles,
     now: i64,
     bytes: u64,
+    found: ScanFindings,
+}
+
+/// What a look came by.
+#[derive(Default)]
+struct ScanFindings {
     changes: Vec<PathChange>,
-    /// The `.git` entries that were come by.
+    /// The `.git` entries.
     repositories: BTreeSet<PathBuf>,
+    /// What is left out.
+    excluded: Vec<(PathBuf, DirEntryKind)>,
 }
 
 impl WorkspaceScan<'_> {
@@ -224,13 +252,16 @@ impl WorkspaceScan<'_> {
     fn admit(&mut self, entry: &DirEntry, path: &Path, exclusions: &Exclusions) -> Option<(PathBuf, PathBuf)> {
         let path = path.join(&entry.name);
         if entry.name == ".git" {
-            self.repositories.insert(path);
+            self.found.repositories.insert(path);
             return None;
         }
         let whole = self.root.join(&path);
         let is_known = || self.old.contains_key(&path) || self.fresh.contains_key(&path);
-        let is_out = || exclusions.has(&whole, entry.kind == DirEntryKind::Dir) && !is_known();
-        (!is_out()).then_some((path, whole))
+        if exclusions.has(&whole, entry.kind == DirEntryKind::Dir) && !is_known() {
+            self.found.excluded.push((path, entry.kind));
+            return None;
+        }
+        Some((path, whole))
     }
 
     /// Watches a directory, before it is listed: what changes later is told. Returns true if it was not watched yet.
@@ -288,7 +319,7 @@ impl WorkspaceScan<'_> {
         let state = read_state(dir, name, facts.kind, facts.mode, &stamp, self.store)?;
         let before = known.map_or(PathState::Absent, |known| known.state);
         if before != state {
-            self.changes.push(PathChange::new(&path, before, state.clone()));
+            self.found.changes.push(PathChange::new(&path, before, state.clone()));
         }
         let stamp = (stamp.changed < self.now - TICK).then_some(stamp);
         self.fresh.insert(path, SeenPath { stamp, state });
@@ -298,7 +329,9 @@ impl WorkspaceScan<'_> {
     /// Notes that every path which the walk did not come by is gone.
     fn forget_rest(&mut self) {
         let gone = std::mem::take(&mut self.old).into_iter();
-        self.changes.extend(gone.map(|(path, known)| PathChange::new(&path, known.state, PathState::Absent)));
+        self.found
+            .changes
+            .extend(gone.map(|(path, known)| PathChange::new(&path, known.state, PathState::Absent)));
     }
 }
 

@@ -4,7 +4,7 @@
 //! not search for the fault in the command; the UI may offer to run it outside.
 
 use std::io::PipeReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::output::{ToolError, ToolErrorKind};
@@ -207,7 +207,7 @@ impl Confined {
         if let Some(how) = how {
             (context.refused)(how);
         }
-        for message in warn_of_undone(&outcome.undone) {
+        for message in warn_of_changes(&outcome.undone, &[]) {
             (context.notify)(EventKind::Warning { message });
         }
         bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
@@ -267,9 +267,15 @@ pub fn describe_undone(undone: &Undone) -> Vec<String> {
     rows.into_iter().flatten().collect()
 }
 
-/// The same for a person.
-pub fn warn_of_undone(undone: &Undone) -> impl Iterator<Item = String> {
-    describe_undone(undone).into_iter().map(|remark| format!("the sandbox: {remark}"))
+/// Tells a person of forbidden changes, and of executables that appeared where `git status` shows nothing.
+pub fn warn_of_changes(undone: &Undone, executables: &[PathBuf]) -> impl Iterator<Item = String> {
+    let remarks = describe_undone(undone).into_iter().map(|remark| format!("the sandbox: {remark}"));
+    let shown = executables.iter().take(3).map(|path| file_name::quote(path)).collect::<Vec<_>>().join(", ");
+    let more = executables.get(3..).filter(|rest| !rest.is_empty());
+    let more = more.map_or_else(String::new, |rest| format!(" and {} more", rest.len()));
+    let made = (!executables.is_empty())
+        .then(|| format!("git ignores executables that were made or changed: {shown}{more}"));
+    remarks.chain(made)
 }
 
 /// Formats remarks as separate lines at the end of a text.

@@ -12,7 +12,7 @@ pub(super) mod jobs;
 pub(super) mod tests_run;
 
 pub use bounded::BoundedInput;
-pub use confined::{Confined, describe_undone, keep_programs_outside, warn_of_undone};
+pub use confined::{Confined, describe_undone, keep_programs_outside, warn_of_changes};
 pub use environment::Environment;
 pub use jobs::Jobs;
 pub use plain::PlainState;
