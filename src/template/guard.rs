@@ -1,11 +1,10 @@
 //! Templates that could run away are rendered apart, in a process that can be ended: steps count what the engine does,
-//! not how long it takes. A template without loops, slices and the like is rendered here, with steps and a caught panic.
+//! not how long it takes. A template without loops, slices and the like is rendered here, with steps.
 //!
 //! This file writes the order, `apart` carries it out: the same engine gives the same text on both sides. What is looked
 //! up while a template is rendered (a variable of the environment, an included file) is asked for. The process itself is
 //! the business of whoever calls [`render_apart_with`]; without one, everything is rendered here.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use minijinja::value::ValueKind;
@@ -110,7 +109,7 @@ impl RenderGuard {
         here: impl FnOnce() -> Result<T, TemplateError>,
         read: impl FnOnce(Option<Json>) -> T,
     ) -> Result<T, TemplateError> {
-        let (Some(source), Some(renderer)) = (&self.apart, RENDERER.get()) else { return catch_panic(here) };
+        let (Some(source), Some(renderer)) = (&self.apart, RENDERER.get()) else { return here() };
         let mut lookups = Vec::new();
         let order = RenderOrder { source, context: pack_value(context, &mut lookups) };
         let order = serde_json::to_string(&order).map_err(|error| TemplateError::new(error.to_string()))?;
@@ -132,15 +131,6 @@ impl RenderGuard {
             OrderResult::Error(error) => Err(error),
         }
     }
-}
-
-/// Turns a panic of an engine into an error of the template.
-fn catch_panic<T>(render: impl FnOnce() -> Result<T, TemplateError>) -> Result<T, TemplateError> {
-    catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let told = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-        Err(TemplateError::new(format!("the engine of templates failed at it: {told}")))
-    })
 }
 
 /// A value as data; lookups are numbered and stay here.
@@ -166,16 +156,5 @@ pub(super) fn pack_value(value: &Value, lookups: &mut Vec<Value>) -> Json {
             value.try_iter().into_iter().flatten().map(|item| pack_value(&item, lookups)).collect()
         }
         _ => serde_json::to_value(value).unwrap_or_else(|_| json!(value.to_string())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::catch_panic;
-
-    #[test]
-    fn a_panic_is_an_error_of_the_template() {
-        let error = catch_panic::<()>(|| panic!("index {} out of range", 3)).expect_err("it panics");
-        assert_eq!(error.message, "the engine of templates failed at it: index 3 out of range");
     }
 }
