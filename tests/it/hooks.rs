@@ -218,6 +218,8 @@ fn a_hook_reads_no_secret_and_one_that_fails_early_is_told_in_the_run() {
     assert!(seen.contains("it is ") && !seen.contains("4f9a8b7c6d5e"), "{seen}");
     let first: Value = serde_json::from_str(output.stdout.lines().next().expect("an event")).expect("JSON");
     assert_eq!(first["type"], "run.started");
+    let seen: Value = serde_json::from_str(&seen).expect("JSON");
+    assert_eq!(seen["session_id"], first["session_id"]);
     output.stderr_has("the hook `b` had no say");
 }
 

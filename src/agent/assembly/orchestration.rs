@@ -17,7 +17,7 @@ pub(super) fn assemble_roles(
     let roles = &settings.roles;
     let has_task = tools.get(TASK).is_some();
     let others = task::list_helpers(config, settings).filter(|_| has_task);
-    let asks_roles = Orchestration::is_for(mode) || needs.options.flow.is_some();
+    let asks_roles = matches!(mode, Mode::Route | Mode::Plan) || needs.options.flow.is_some();
     let assemble = || {
         Ok(Roles {
             router: needs.role("router", &roles.router)?,

@@ -219,8 +219,8 @@ impl<'a> PreparedCall<'a> {
             self.call_or_replay(tool, context, services, &clock).await
         };
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
-            let report = Box::pin(hooks::take_result(agent, &self.call.name, &self.arguments, output)).await;
-            emitter.report_hooks(report);
+            let said = hooks::take_result(agent, &services.helpers.session, &self, output);
+            emitter.report_hooks(Box::pin(said).await);
         }
         let undone = match change {
             Some(change) => Box::pin(services.end_change(change, tool.enclosure(enclosure))).await,
@@ -250,8 +250,8 @@ impl<'a> PreparedCall<'a> {
             let subject = text::one_line(&tool.subject(&self.arguments), 80);
             format!("the output of {} `{subject}`, which {what},", self.call.name)
         });
-        let brings = brings.or_else(|| plan.brings.clone());
-        let brings = brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.find_outside_source()));
+        let of_helper = || desk.get()?.brought.lock().expect("storing never panics").clone();
+        let brings = brings.or_else(|| plan.brings.clone()).filter(|_| ran).or_else(of_helper);
         // A tool's error may quote a file or a command.
         let trusted = tool.definition().is_trusted;
         let hooked = self.hooked.iter().flat_map(|hooked| hooked.texts.iter().cloned());

@@ -68,12 +68,14 @@ impl<'c, 't: 'c> Turn<'t> {
 /// Has the hooks see the result of a call, and change it. Returns the hooks that ran.
 pub(super) async fn take_result(
     agent: &Agent,
-    tool: &str,
-    arguments: &Value,
+    session: &str,
+    prepared: &PreparedCall<'_>,
     output: &mut ToolOutput,
 ) -> HookReport {
     let text = &output.observation[..output.observation.floor_char_boundary(MOST_RESULT)];
-    let said = run_hooks(agent, HookEvent::AfterTool, (tool, arguments), json!({ "tool_response": text })).await;
+    let facts = json!({ "session_id": session, "tool_response": text });
+    let call = (prepared.call.name.as_str(), &prepared.arguments);
+    let said = run_hooks(agent, HookEvent::AfterTool, call, facts).await;
     if let Some(result) = said.result {
         output.result = Value::Null;
         output.observation = result;

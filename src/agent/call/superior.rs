@@ -22,7 +22,9 @@ use crate::tools::Superior;
 pub(in crate::agent) struct CallerTerms {
     /// The account of the turn.
     pub ledger: RunLedger,
-    session: Option<String>,
+    /// The id of the caller's session.
+    pub session: String,
+    is_kept: bool,
     history: Option<Arc<FileHistory>>,
     above: Option<Arc<dyn Superior>>,
 }
@@ -50,16 +52,9 @@ pub(in crate::agent) struct HelperLink {
     pub brought: Mutex<Option<String>>,
 }
 
-impl HelperLink {
-    /// The source of outside content that the report may rest on, if any.
-    pub(in crate::agent) fn find_outside_source(&self) -> Option<String> {
-        self.brought.lock().expect("storing never panics").clone()
-    }
-}
-
 impl Superior for HelperLink {
     fn session(&self) -> Option<&str> {
-        self.terms.session.as_deref()
+        self.terms.is_kept.then_some(self.terms.session.as_str())
     }
 
     fn taint(&self) -> Option<&str> {
@@ -107,7 +102,8 @@ impl Turn<'_> {
         let session = &self.conversation.session;
         CallerTerms {
             ledger: self.run.ledger.clone(),
-            session: session.path().map(|_| session.id().to_owned()),
+            session: session.id().to_owned(),
+            is_kept: session.path().is_some(),
             history: self.find_history(),
             above: self.run.superior.clone(),
         }

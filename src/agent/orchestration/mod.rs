@@ -36,7 +36,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::Mode;
 use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, PROPOSE_PLAN, TASK};
 
 use super::Agent;
@@ -81,11 +80,6 @@ impl Orchestration {
     /// The mode has none.
     fn roles(&self) -> Result<&Roles, String> {
         self.roles.as_ref().ok_or_else(|| "no role is asked in this mode".to_owned())
-    }
-
-    /// True if a mode needs roles.
-    pub fn is_for(mode: Mode) -> bool {
-        matches!(mode, Mode::Route | Mode::Plan)
     }
 }
 

@@ -1,19 +1,19 @@
 //! Follows what ignore files leave out of a workspace. Undo keeps nothing of it, but what can be run there is to be known:
 //! `git status` does not show it either. Without a watch nothing is followed.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::files::disk::{Dir, DirEntryKind};
+use crate::files::disk::{Dir, DirEntryKind, DiskStamp, FileFacts};
 
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
 #[cfg(target_os = "linux")]
 use super::watch::DirWatch;
 
-/// The most directories that are followed: those nearest to the top.
-const MOST_DIRS: usize = 5_000;
+/// The most directories that are followed in one that is left out: those nearest to its top.
+const MOST_DIRS: usize = 10_000;
 
 /// What appeared where undo keeps nothing, relative to the workspace.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,8 @@ pub struct AppearedPaths {
 /// The entries that are left out, and what tells which of them changed.
 #[derive(Default)]
 pub(super) struct ExcludedEntries {
-    dirs: BTreeSet<PathBuf>,
+    /// The directories, and how many are watched in each.
+    dirs: BTreeMap<PathBuf, usize>,
     watch: Option<DirWatch>,
     told: BTreeSet<PathBuf>,
 }
@@ -46,7 +47,7 @@ impl ExcludedEntries {
         let mut queue = VecDeque::new();
         for (path, kind) in come_by {
             if kind == DirEntryKind::Dir {
-                self.dirs.insert(path.clone());
+                self.dirs.entry(path.clone()).or_default();
                 queue.push_back(path);
             } else if let (Some(above), Some(name)) = (path.parent(), path.file_name())
                 && Dir::open(&root.join(above)).is_ok_and(|dir| is_new_executable(&dir, name, since))
@@ -56,16 +57,25 @@ impl ExcludedEntries {
         }
         let changed = self.watch.as_mut().and_then(DirWatch::take_changed).unwrap_or_else(|| {
             self.watch = DirWatch::new();
-            queue = self.dirs.iter().cloned().collect();
+            queue = self.dirs.keys().cloned().collect();
+            self.dirs.values_mut().for_each(|watched| *watched = 0);
             BTreeSet::new()
         });
         let Some(watch) = &mut self.watch else { return Vec::new() };
         queue.extend(changed.iter().cloned());
         while let Some(path) = queue.pop_front() {
-            let Ok(dir) = Dir::open(&root.join(&path)) else { continue };
-            let mut is_new = || watch.len() < MOST_DIRS && watch.add(&dir, &path) == Some(true);
-            if !changed.contains(&path) && !is_new() {
+            let top = path.ancestors().find(|above| self.dirs.contains_key(*above));
+            let watched = self.dirs.entry(top.unwrap_or(&path).to_path_buf()).or_default();
+            let is_known = changed.contains(&path);
+            if *watched >= MOST_DIRS && !is_known {
                 continue;
+            }
+            let Ok(dir) = Dir::open(&root.join(&path)) else { continue };
+            if !is_known {
+                if watch.add(&dir, &path) != Some(true) {
+                    continue;
+                }
+                *watched += 1;
             }
             for entry in dir.entries().unwrap_or_default() {
                 let path = path.join(&entry.name);
@@ -85,7 +95,9 @@ impl ExcludedEntries {
 }
 
 fn is_new_executable(dir: &Dir, name: &OsStr, since: i64) -> bool {
-    dir.examine(name).is_ok_and(|(facts, stamp)| {
+    let is_new = |(facts, stamp): (FileFacts, DiskStamp)| {
         facts.kind == DirEntryKind::File && facts.mode & 0o111 != 0 && stamp.changed >= since
-    })
+    };
+    // Nothing is new to the first look.
+    since < i64::MAX && dir.examine(name).is_ok_and(is_new)
 }

@@ -18,10 +18,6 @@ impl DirWatch {
         match *self {}
     }
 
-    pub fn len(&self) -> usize {
-        match *self {}
-    }
-
     pub fn take_changed(&mut self) -> Option<BTreeSet<PathBuf>> {
         match *self {}
     }

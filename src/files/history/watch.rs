@@ -44,11 +44,6 @@ impl DirWatch {
         Some(self.dirs.insert(watch, path.to_path_buf()).is_none())
     }
 
-    /// The number of directories that are watched.
-    pub fn len(&self) -> usize {
-        self.dirs.len()
-    }
-
     /// The directories in which something changed since the last call; `None` if that is not known for sure.
     pub fn take_changed(&mut self) -> Option<BTreeSet<PathBuf>> {
         let mut changed = BTreeSet::new();
