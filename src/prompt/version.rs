@@ -18,11 +18,6 @@ impl Version {
         let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt"))?;
         stem.strip_prefix('v').filter(|number| !number.starts_with('v'))?.parse().ok()
     }
-
-    /// The next version with the same first number.
-    pub fn next_minor(self) -> Self {
-        Self { minor: self.minor.saturating_add(1), ..self }
-    }
 }
 
 impl FromStr for Version {

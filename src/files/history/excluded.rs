@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::files::disk::{Dir, DirEntryKind, DiskStamp, FileFacts};
+use crate::files::disk::{Dir, DirEntryKind};
 
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
@@ -14,6 +14,8 @@ use super::watch::DirWatch;
 
 /// The most directories that are followed in one that is left out: those nearest to its top.
 const MOST_DIRS: usize = 10_000;
+/// The most in all of them: the system holds each in memory.
+const MOST_IN_ALL: usize = 20_000;
 
 /// What appeared where undo keeps nothing, relative to the workspace.
 #[derive(Debug, Clone, Default)]
@@ -63,11 +65,12 @@ impl ExcludedEntries {
         });
         let Some(watch) = &mut self.watch else { return Vec::new() };
         queue.extend(changed.iter().cloned());
+        let mut left = MOST_IN_ALL.saturating_sub(self.dirs.values().sum());
         while let Some(path) = queue.pop_front() {
             let top = path.ancestors().find(|above| self.dirs.contains_key(*above));
             let watched = self.dirs.entry(top.unwrap_or(&path).to_path_buf()).or_default();
             let is_known = changed.contains(&path);
-            if *watched >= MOST_DIRS && !is_known {
+            if !is_known && (*watched >= MOST_DIRS || left == 0) {
                 continue;
             }
             let Ok(dir) = Dir::open(&root.join(&path)) else { continue };
@@ -76,6 +79,7 @@ impl ExcludedEntries {
                     continue;
                 }
                 *watched += 1;
+                left -= 1;
             }
             for entry in dir.entries().unwrap_or_default() {
                 let path = path.join(&entry.name);
@@ -95,9 +99,9 @@ impl ExcludedEntries {
 }
 
 fn is_new_executable(dir: &Dir, name: &OsStr, since: i64) -> bool {
-    let is_new = |(facts, stamp): (FileFacts, DiskStamp)| {
-        facts.kind == DirEntryKind::File && facts.mode & 0o111 != 0 && stamp.changed >= since
-    };
     // Nothing is new to the first look.
-    since < i64::MAX && dir.examine(name).is_ok_and(is_new)
+    let entry = (since < i64::MAX).then(|| dir.examine(name).ok()).flatten();
+    entry.is_some_and(|(facts, stamp)| {
+        facts.kind == DirEntryKind::File && facts.mode & 0o111 != 0 && stamp.changed >= since
+    })
 }

@@ -102,7 +102,7 @@ pub(super) fn begin_version(setup: &CliSetup, registry: &Registry, name: &str) -
             let file = prompt.version.map_or_else(String::new, |version| format!("{version}.md"));
             let now = registry.read_beside(&prompt.name, &file)?.map(|(text, _)| text);
             let text = now.unwrap_or_else(|| prompt.text().to_owned());
-            (prompt.version.map_or(FIRST, Version::next_minor), text)
+            (prompt.version.map_or(FIRST, |last| Version { minor: last.minor.saturating_add(1), ..last }), text)
         }
         Err(error) if error.file.is_some() => return Err(error.clone().into()),
         Err(_) if !Prompt::may_be_named(name) => {
