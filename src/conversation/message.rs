@@ -117,7 +117,7 @@ pub enum ReplyPart {
 }
 
 /// A call, with a slot for its one answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     #[serde(flatten)]
     pub request: ToolCall,
@@ -198,7 +198,7 @@ pub struct Summary {
 }
 
 /// A call that the model requested. `arguments` is its text verbatim, well-formed or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
     pub name: String,

@@ -93,6 +93,8 @@ fn what_can_be_run_where_git_status_shows_nothing_is_told_and_guarded() {
         "mkdir -p out/bin && cp /bin/true out/bin/tool && cp /bin/true run.out && echo text > out/bin/notes",
         "git init -q out/made && cd out/made/.git && printf '[core]\n\tfsmonitor = ./evil\n' >> config && \
          mkdir -p hooks && echo evil > hooks/pre-commit",
+        "git init -q --bare bare.git && printf '[core]\\n\\tfsmonitor = ./evil\\n' >> bare.git/config && \
+         echo evil > bare.git/hooks/post-checkout; mkdir -p out/b && cp -r bare.git/. out/b",
         "cp /bin/true out/deep/er/other; touch out/bin/tool; chmod +x out/bin/notes; cp /bin/true seen",
     ];
     for form in FORMS {
@@ -116,9 +118,14 @@ fn what_can_be_run_where_git_status_shows_nothing_is_told_and_guarded() {
             "{form:?}: {}",
             output.stderr
         );
-        let place = &output.place;
-        assert!(!place.read("out/made/.git/config").contains("fsmonitor"), "{form:?}");
-        assert!(!place.exists("out/made/.git/hooks/pre-commit"), "{form:?}");
+        for made in ["out/made/.git", "bare.git", "out/b"] {
+            let config = output.place.read(&format!("{made}/config"));
+            assert!(config.contains("bare = ") && !config.contains("fsmonitor"), "{form:?}: {made}: {config}");
+        }
+        for hook in ["out/made/.git/hooks/pre-commit", "bare.git/hooks/post-checkout", "out/b/hooks/post-checkout"]
+        {
+            assert!(!output.place.exists(hook), "{form:?}: {hook}");
+        }
     }
 }
 

@@ -289,7 +289,7 @@ impl CallServices<'_> {
     /// Has the history of files note what the call is about to change.
     async fn begin_change(&self, slot: CallSlot, call: &ToolCall) -> Option<RunningChange> {
         let history = self.shared.history.clone();
-        let history = history.filter(|history| history.root() == self.agent.workspace.root())?;
+        let history = history.filter(|history| history.root == self.agent.workspace.root())?;
         let by = ChangingCall { item: slot.0, call: call.name.clone() };
         let begun = tokio::task::spawn_blocking(move || history.begin_call(by)).await;
         self.warn_of_history();

@@ -6,7 +6,7 @@ use serde::de::{Error, IgnoredAny};
 
 use crate::conversation::event::CallTelemetry;
 use crate::conversation::message::{
-    Author, Call, CallAnswer, CallStatus, FinishReason, ReplyPart, Step, ToolCall, Usage, UserText,
+    Author, Call, CallAnswer, CallStatus, FinishReason, ReplyPart, Step, Usage, UserText,
 };
 
 use super::entry::LogLine;
@@ -77,7 +77,7 @@ pub(super) fn parse_outline(line: &[u8]) -> serde_json::Result<LogLine> {
             let parts = outline.parts.ok_or_else(|| missing("parts"))?;
             let calls = parts.iter().filter(|part| part.part == PartKind::Call);
             let step = Step {
-                parts: calls.map(|_| ReplyPart::Call(unknown_call())).collect(),
+                parts: calls.map(|_| ReplyPart::Call(Call::default())).collect(),
                 finish_reason: outline.finish_reason.ok_or_else(|| missing("finish_reason"))?,
                 usage: outline.usage,
                 cost_usd: outline.cost_usd,
@@ -93,9 +93,4 @@ pub(super) fn parse_outline(line: &[u8]) -> serde_json::Result<LogLine> {
             LogLine::Answer { n, call, answer, telemetry: outline.telemetry }
         }
     })
-}
-
-fn unknown_call() -> Call {
-    let request = ToolCall { id: String::new(), name: String::new(), arguments: String::new() };
-    Call { request, opaque: None, answer: None }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::files::disk::{Dir, DirEntryKind};
+use crate::files::disk::{Dir, DirEntry, DirEntryKind};
 
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
@@ -20,7 +20,7 @@ const MOST_IN_ALL: usize = 20_000;
 /// What appeared where undo keeps nothing, relative to the workspace.
 #[derive(Debug, Clone, Default)]
 pub struct AppearedPaths {
-    /// New `.git` entries.
+    /// New `.git` entries, and bare repositories.
     pub repositories: Vec<PathBuf>,
     /// Executable files that ignore files leave out, new or changed for the first time.
     pub executables: Vec<PathBuf>,
@@ -37,7 +37,7 @@ pub(super) struct ExcludedEntries {
 
 impl ExcludedEntries {
     /// Looks where something changed, and at the left out entries that a look at the rest came by. What changed before
-    /// `since`, in nanoseconds since 1970, is not new. Returns the executables; `.git` entries go into `repositories`.
+    /// `since`, in nanoseconds since 1970, is not new. Returns the executables; repositories go into `repositories`.
     pub fn look(
         &mut self,
         root: &Path,
@@ -81,7 +81,12 @@ impl ExcludedEntries {
                 *watched += 1;
                 left -= 1;
             }
-            for entry in dir.entries().unwrap_or_default() {
+            let entries = dir.entries().unwrap_or_default();
+            if is_git_dir(&entries) {
+                repositories.insert(path);
+                continue;
+            }
+            for entry in entries {
                 let path = path.join(&entry.name);
                 if entry.name == ".git" {
                     repositories.insert(path);
@@ -96,6 +101,12 @@ impl ExcludedEntries {
         executables.sort();
         executables
     }
+}
+
+/// True if git takes a directory with these entries for a repository, whatever it is called.
+pub(super) fn is_git_dir(entries: &[DirEntry]) -> bool {
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 fn is_new_executable(dir: &Dir, name: &OsStr, since: i64) -> bool {

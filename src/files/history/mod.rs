@@ -57,7 +57,8 @@ pub fn contents_beside(log: &Path) -> PathBuf {
 
 /// The history of the files of one session.
 pub struct FileHistory {
-    root: PathBuf,
+    /// The workspace.
+    pub root: PathBuf,
     /// The session's log.
     log: PathBuf,
     stage: Mutex<HistoryStage>,
@@ -116,11 +117,6 @@ impl FileHistory {
             running: AtomicUsize::new(0),
             told: AtomicBool::new(false),
         }
-    }
-
-    /// The workspace.
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 
     /// True if changes can be undone. The first call waits for the look at the workspace.

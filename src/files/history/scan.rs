@@ -18,7 +18,7 @@ use crate::files::ignored::{Exclusions, IgnoreFiles};
 use crate::files::regular::Links;
 
 use super::content::{ContentStore, MOST_UNPACKED};
-use super::excluded::{AppearedPaths, ExcludedEntries};
+use super::excluded::{AppearedPaths, ExcludedEntries, is_git_dir};
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
 use super::state::{PathChange, PathState};
@@ -63,10 +63,11 @@ impl From<io::Error> for ScanError {
 }
 
 /// The workspace as it was at the last look, and what tells where to look again.
+#[derive(Default)]
 pub(super) struct WorkspaceView {
     root: PathBuf,
     pub seen: SeenPaths,
-    /// The `.git` entries that a look came by; `None` before the first one.
+    /// The repositories that a look came by: `.git` entries, and bare ones; `None` before the first look.
     repositories: Option<BTreeSet<PathBuf>>,
     excluded: ExcludedEntries,
     /// When the last look began, in nanoseconds since 1970.
@@ -80,15 +81,7 @@ pub(super) struct WorkspaceView {
 impl WorkspaceView {
     /// What was seen by an earlier process; nothing is watched yet.
     pub fn new(root: &Path, seen: SeenPaths) -> Self {
-        Self {
-            root: root.to_path_buf(),
-            seen,
-            repositories: None,
-            excluded: ExcludedEntries::default(),
-            looked: None,
-            appeared: AppearedPaths::default(),
-            watch: None,
-        }
+        Self { root: root.to_path_buf(), seen, ..Self::default() }
     }
 
     /// Looks through the workspace, as far as something may have changed. Returns what changed since the last look.
@@ -176,7 +169,7 @@ struct WorkspaceScan<'a> {
 #[derive(Default)]
 struct ScanFindings {
     changes: Vec<PathChange>,
-    /// The `.git` entries.
+    /// `.git` entries, and bare repositories.
     repositories: BTreeSet<PathBuf>,
     /// What is left out.
     excluded: Vec<(PathBuf, DirEntryKind)>,
@@ -245,7 +238,11 @@ impl WorkspaceScan<'_> {
         if listed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             move_below(path, &mut self.old, &mut self.fresh);
         }
-        listed.unwrap_or_default()
+        let entries = listed.unwrap_or_default();
+        if is_git_dir(&entries) {
+            self.found.repositories.insert(path.to_path_buf());
+        }
+        entries
     }
 
     /// The path of an entry in the workspace, and the whole one; `None` if it is left out.

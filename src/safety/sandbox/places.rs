@@ -53,7 +53,7 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     places.map(Arc::new).collect()
 }
 
-/// The places of a repository that a command made, by the path of its `.git` in the workspace.
+/// The places of a repository that a command made, by the path of its `.git` in the workspace, or its own if it is bare.
 pub(super) fn find_repository_at(plan: &Boundary, entry: &Path) -> Places {
     let mut search = PlaceSearch::new(plan);
     search.entry(&plan.workspace.join(entry));
@@ -98,7 +98,8 @@ impl<'a> PlaceSearch<'a> {
                 break;
             }
             // A git directory of any name: a bare repository.
-            if dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir() {
+            let is_whole = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
+            if dir.join("HEAD").is_file() && (dir.join("commondir").is_file() || is_whole()) {
                 search.git_dir(&dir);
                 continue;
             }
