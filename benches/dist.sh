@@ -3,9 +3,9 @@
 #
 #     benches/dist.sh [DIRECTORY]
 #
-# It is `cargo build --profile dist`, without tables for unwinding and linked for a fast start (benches/dist-cc): the functions
-# that a start executes lie side by side, so that they are few pages to map. Which ones these are is recorded with valgrind
-# while linking. What a machine cannot do is said and left out.
+# It is `cargo build --profile dist`, linked for a fast start (benches/dist-cc): the functions that a start executes lie
+# side by side, so that they are few pages to map. Which ones these are is recorded with valgrind while linking. What
+# a machine cannot do is said and left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,8 +28,5 @@ if command -v valgrind >/dev/null; then
 else
     echo "valgrind is not installed: functions stay where the compiler puts them, and a start takes 6 MB more." >&2
 fi
-# Nothing unwinds in it, so it needs no tables for that. What builds it does: a flag without a target would be for both.
-export RUSTFLAGS="${RUSTFLAGS:-} -C force-unwind-tables=no"
-cargo rustc --locked --profile dist --bin agent --target "$host" -- -C linker="$PWD/benches/dist-cc"
-install -D "${built%/dist}/$host/dist/agent" "$built/agent"
+cargo rustc --locked --profile dist --bin agent -- -C linker="$PWD/benches/dist-cc"
 [ $# = 0 ] || install -D "$built/agent" "$1/agent"

@@ -13,9 +13,9 @@ use super::no_watch::DirWatch;
 use super::watch::DirWatch;
 
 /// The most directories that are followed in one that is left out: those nearest to its top.
-const MOST_DIRS: usize = 10_000;
-/// The most in all of them: the system holds each in memory.
-const MOST_IN_ALL: usize = 20_000;
+const MOST_DIRS: usize = 2_000;
+/// The most in all of them: the first call waits until they are watched, and the system holds each in memory.
+const MOST_IN_ALL: usize = 5_000;
 
 /// What appeared where undo keeps nothing, relative to the workspace.
 #[derive(Debug, Clone, Default)]
