@@ -94,7 +94,9 @@ fn what_can_be_run_where_git_status_shows_nothing_is_told_and_guarded() {
         "git init -q out/made && cd out/made/.git && printf '[core]\n\tfsmonitor = ./evil\n' >> config && \
          mkdir -p hooks && echo evil > hooks/pre-commit",
         "git init -q --bare bare.git && printf '[core]\\n\\tfsmonitor = ./evil\\n' >> bare.git/config && \
-         echo evil > bare.git/hooks/post-checkout; mkdir -p out/b && cp -r bare.git/. out/b",
+         echo evil > bare.git/hooks/post-checkout; mkdir -p out/b && cp -r bare.git/. out/b && \
+         mkdir -p out/b/objects/in && cp -r out/made/.git out/b/objects/in/.git && \
+         printf '[core]\\n\\tfsmonitor = ./evil\\n' >> out/b/objects/in/.git/config",
         "cp /bin/true out/deep/er/other; touch out/bin/tool; chmod +x out/bin/notes; cp /bin/true seen",
     ];
     for form in FORMS {
@@ -118,7 +120,7 @@ fn what_can_be_run_where_git_status_shows_nothing_is_told_and_guarded() {
             "{form:?}: {}",
             output.stderr
         );
-        for made in ["out/made/.git", "bare.git", "out/b"] {
+        for made in ["out/made/.git", "bare.git", "out/b", "out/b/objects/in/.git"] {
             let config = output.place.read(&format!("{made}/config"));
             assert!(config.contains("bare = ") && !config.contains("fsmonitor"), "{form:?}: {made}: {config}");
         }

@@ -83,8 +83,7 @@ impl ExcludedEntries {
             }
             let entries = dir.entries().unwrap_or_default();
             if is_git_dir(&entries) {
-                repositories.insert(path);
-                continue;
+                repositories.insert(path.clone());
             }
             for entry in entries {
                 let path = path.join(&entry.name);
@@ -97,7 +96,12 @@ impl ExcludedEntries {
                 }
             }
         }
-        executables.retain(|path| self.told.insert(path.clone()));
+        // Hooks of a repository are judged, which says more.
+        let is_hook = |path: &Path| {
+            let (dir, top) = (path.parent(), path.ancestors().nth(2));
+            dir.is_some_and(|dir| dir.ends_with("hooks")) && top.is_some_and(|top| repositories.contains(top))
+        };
+        executables.retain(|path| !is_hook(path) && self.told.insert(path.clone()));
         executables.sort();
         executables
     }
