@@ -47,12 +47,16 @@ impl Presence {
     }
 }
 
+/// What a system installs for everybody: only its administrator changes it, and it holds nobody's text.
+const INSTALLED: [&str; 7] =
+    ["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"];
+
 /// The place to which a path leads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PathPlace {
     /// Into the workspace.
     Inside,
-    /// Into a directory outside the workspace that may be read without asking (skills).
+    /// Into a directory outside the workspace that may be read without asking (skills, what the system installed).
     Readable,
     /// Anywhere else.
     #[default]
@@ -66,7 +70,7 @@ impl PathPlace {
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Inside => "in the workspace",
-            Self::Readable => "in a directory of skills",
+            Self::Readable => "in a directory of skills or of the system",
             Self::Outside => "outside the workspace",
             Self::Secret => "which may contain credentials",
         }
@@ -107,6 +111,9 @@ impl PathTarget {
                 false if readable.iter().any(lies_in) => PathPlace::Readable,
                 _ if workspace.is_secret(&resolved.path) => PathPlace::Secret,
                 true => PathPlace::Inside,
+                false if cfg!(unix) && INSTALLED.iter().any(|dir| resolved.path.starts_with(dir)) => {
+                    PathPlace::Readable
+                }
                 false => PathPlace::Outside,
             },
             is_protected: protection.is_some(),
