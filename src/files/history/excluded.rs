@@ -37,12 +37,12 @@ pub(super) struct ExcludedEntries {
 
 impl ExcludedEntries {
     /// Looks where something changed, and at the left out entries that a look at the rest came by. What changed before
-    /// `since`, in nanoseconds since 1970, is not new. Returns the executables; repositories go into `repositories`.
+    /// `since`, in nanoseconds since 1970, is not new, and nothing is to the first look. Returns the executables; repositories go into `repositories`.
     pub fn look(
         &mut self,
         root: &Path,
         come_by: Vec<(PathBuf, DirEntryKind)>,
-        since: i64,
+        since: Option<i64>,
         repositories: &mut BTreeSet<PathBuf>,
     ) -> Vec<PathBuf> {
         let mut executables = Vec::new();
@@ -113,10 +113,7 @@ pub(super) fn is_git_dir(entries: &[DirEntry]) -> bool {
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-fn is_new_executable(dir: &Dir, name: &OsStr, since: i64) -> bool {
-    // Nothing is new to the first look.
-    let entry = (since < i64::MAX).then(|| dir.examine(name).ok()).flatten();
-    entry.is_some_and(|(facts, stamp)| {
-        facts.kind == DirEntryKind::File && facts.mode & 0o111 != 0 && stamp.changed >= since
-    })
+fn is_new_executable(dir: &Dir, name: &OsStr, since: Option<i64>) -> bool {
+    let changed = since.and_then(|since| dir.examine(name).ok().filter(|(_, stamp)| stamp.changed >= since));
+    changed.is_some_and(|(facts, _)| facts.kind == DirEntryKind::File && facts.mode & 0o111 != 0)
 }

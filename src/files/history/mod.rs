@@ -314,7 +314,7 @@ impl Tracker {
     fn begin_call(&mut self, by: &ChangingCall) -> Result<(), ScanError> {
         self.settle()?;
         self.take_left()?;
-        let by_commands = self.view.appeared.clone();
+        let by_commands = std::mem::take(&mut self.view.appeared);
         self.look()?;
         // The rest is a person's.
         self.view.appeared = by_commands;

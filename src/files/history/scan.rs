@@ -92,7 +92,7 @@ impl WorkspaceView {
         // As file systems count.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        let since = self.looked.replace(now - TICK).unwrap_or(i64::MAX);
+        let since = self.looked.replace(now - TICK);
         let ScanFindings { changes, mut repositories, excluded } = self.look_at_kept(store, now)?;
         let executables = self.excluded.look(&self.root, excluded, since, &mut repositories);
         self.appeared.executables.extend(executables);
