@@ -52,7 +52,7 @@ impl Limits {
         let is_over = |most: &Duration| clock.elapsed() >= calling_time(*most);
         all.map(|most| ReachedLimit::Steps { most, spent: ledger.spent() })
             .or_else(|| ledger.find_exhausted().map(ReachedLimit::Spending))
-            .or_else(|| self.max_time.filter(is_over).map(ReachedLimit::Time))
+            .or_else(|| self.max_time.map(Duration::from).filter(is_over).map(ReachedLimit::Time))
     }
 }
 

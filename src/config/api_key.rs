@@ -1,12 +1,11 @@
 //! The key of a model's server: written, or where it is to be had.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::env::Env;
 use crate::base::secrets::Secret;
 
@@ -41,9 +40,8 @@ pub struct KeySource {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub google: Option<String>,
     /// The time after which the program is asked again; `null`: only when the server refuses the key.
-    #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub refresh: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<WrittenDuration>,
 }
 
 impl ApiKey {

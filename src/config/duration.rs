@@ -1,9 +1,10 @@
 //! Durations as people write them: `20ms`, `1s`, `30m`, `1h 30m`; a bare number is seconds.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -27,51 +28,48 @@ pub fn format_duration(duration: Duration) -> String {
     SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))
 }
 
-/// The schema of a duration.
-pub(super) struct DurationText;
+/// A duration of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(inline)]
+#[schemars(extend("type" = ["string", "number"], "x-duration" = true, "examples" = ["20ms", "30s", "1h 30m"]))]
+pub struct WrittenDuration(#[schemars(with = "String")] pub Duration);
 
-impl JsonSchema for DurationText {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "number"], "x-duration": true, "examples": ["20ms", "30s", "1h 30m"] })
+impl WrittenDuration {
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
     }
 }
 
-pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&format_duration(*duration))
-}
+impl Deref for WrittenDuration {
+    type Target = Duration;
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    read_duration(Value::deserialize(deserializer)?)
-}
-
-fn read_duration<E: de::Error>(value: Value) -> Result<Duration, E> {
-    match value {
-        Value::String(text) => parse_duration(&text).map_err(de::Error::custom),
-        Value::Number(seconds) => parse_duration(&seconds.to_string()).map_err(de::Error::custom),
-        other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
+    fn deref(&self) -> &Duration {
+        &self.0
     }
 }
 
-/// Reads and writes a field that may be `null`.
-pub(super) mod optional {
-    use super::{
-        Deserialize, Deserializer, Duration, Serialize, Serializer, Value, format_duration, read_duration,
-    };
-
-    #[expect(clippy::ref_option, reason = "the signature is serde's")]
-    pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-        duration.map(format_duration).serialize(serializer)
+impl From<WrittenDuration> for Duration {
+    fn from(written: WrittenDuration) -> Self {
+        written.0
     }
+}
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        Option::<Value>::deserialize(deserializer)?.map(read_duration).transpose()
+impl Serialize for WrittenDuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format_duration(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            Value::Number(seconds) => seconds.to_string(),
+            other => {
+                let why = format!("{other} is not a duration: write it like 20ms, 1s or 30m");
+                return Err(de::Error::custom(why));
+            }
+        };
+        parse_duration(&text).map(Self).map_err(de::Error::custom)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::merge::Merged;
 use super::mistake::Mistake;
 use super::settings::Named;
@@ -32,9 +32,8 @@ pub struct HookConfig {
     /// Program and arguments. It gets one JSON object on stdin.
     pub command: Vec<String>,
     /// The longest that it may take.
-    #[serde(default = "usual_limit", with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub time_limit: Duration,
+    #[serde(default = "usual_limit")]
+    pub time_limit: WrittenDuration,
     /// The names of tools and of their arguments that it reads and writes.
     #[serde(default)]
     pub speaks: HookSpeech,
@@ -132,8 +131,8 @@ fn yes() -> bool {
     true
 }
 
-fn usual_limit() -> Duration {
-    Duration::from_secs(10)
+fn usual_limit() -> WrittenDuration {
+    WrittenDuration::from_secs(10)
 }
 
 /// Finds hooks that cannot run.
@@ -152,7 +151,7 @@ pub(super) fn check_hooks(
         if hook.command.first().is_none_or(|program| program.trim().is_empty()) {
             tell("command", "the command names no program");
         }
-        if hook.time_limit.is_zero() || hook.time_limit > LONGEST {
+        if hook.time_limit.is_zero() || *hook.time_limit > LONGEST {
             tell("time_limit", "`time_limit` must be more than nothing and at most 10m");
         }
         if let Some(Err(why)) = hook.matches.path.as_deref().map(GlobPattern::path) {

@@ -1,15 +1,14 @@
 //! The shape of `mcp/NAME.yaml`: a server of the Model Context Protocol, whose tools the model may call.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::merge::Merged;
 use super::mistake::Mistake;
-use super::settings::Named;
+use super::settings::{Named, everything};
 use super::source::{Sources, SubjectKind};
 use crate::base::secrets::Secret;
 
@@ -38,15 +37,14 @@ pub struct McpServerConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<McpOauth>,
     /// Names and globs of its tools; `!` excludes.
-    #[serde(default = "every_tool")]
+    #[serde(default = "everything")]
     pub tools: Vec<String>,
     /// What calls of its tools need. What the server says of a tool only narrows it.
     #[serde(default)]
     pub permission: McpPermission,
     /// The time limit of one call, up to the agent's `max_tool_timeout`.
-    #[serde(default = "usual_timeout", with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub timeout: Duration,
+    #[serde(default = "usual_timeout")]
+    pub timeout: WrittenDuration,
     /// `false`, or the walls inside which the program runs.
     #[serde(default)]
     pub sandbox: McpSandbox,
@@ -120,12 +118,8 @@ fn yes() -> bool {
     true
 }
 
-fn every_tool() -> Vec<String> {
-    vec!["*".to_owned()]
-}
-
-fn usual_timeout() -> Duration {
-    Duration::from_mins(1)
+fn usual_timeout() -> WrittenDuration {
+    WrittenDuration::from_secs(60)
 }
 
 /// Finds servers that cannot be started or reached.

@@ -70,7 +70,7 @@ mod import;
 
 pub use api_key::{ApiKey, KeySource};
 pub use changed::Changed;
-pub use duration::{format_duration, parse_duration};
+pub use duration::{WrittenDuration, format_duration, parse_duration};
 pub use env::{Env, ProgramDirs};
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::api_key::ApiKey;
-use super::duration;
+use super::duration::WrittenDuration;
 use super::wire::{self, Wire};
 use crate::base::secrets::Secret;
 
@@ -177,17 +176,14 @@ impl Prices {
 pub struct RetryConfig {
     /// Attempts in all, including the first.
     pub attempts: u32,
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub base_delay: Duration,
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub max_delay: Duration,
+    pub base_delay: WrittenDuration,
+    pub max_delay: WrittenDuration,
 }
 
 impl Default for RetryConfig {
     fn default() -> Self {
-        Self { attempts: 5, base_delay: Duration::from_secs(1), max_delay: Duration::from_mins(1) }
+        let [base_delay, max_delay] = [1, 60].map(WrittenDuration::from_secs);
+        Self { attempts: 5, base_delay, max_delay }
     }
 }
 
@@ -195,22 +191,17 @@ impl Default for RetryConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub connect: Duration,
+    pub connect: WrittenDuration,
     /// From the request to the first byte of the reply.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub first_byte: Duration,
+    pub first_byte: WrittenDuration,
     /// Between two reads of a reply; keep-alive comments count.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub idle: Duration,
+    pub idle: WrittenDuration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), first_byte: Duration::from_mins(2), idle: Duration::from_mins(2) }
+        let [connect, first_byte, idle] = [10, 120, 120].map(WrittenDuration::from_secs);
+        Self { connect, first_byte, idle }
     }
 }
 
@@ -267,9 +258,8 @@ pub struct ScriptReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ScriptError>,
     /// The delay before each chunk.
-    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub delay: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<WrittenDuration>,
     /// Characters per streamed piece; without it, the whole text comes at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<usize>,

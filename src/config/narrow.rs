@@ -307,7 +307,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, Mode, find_brought, load_config};
+    use super::super::{Config, Env, LoadOptions, Mode, WrittenDuration, find_brought, load_config};
     use crate::files::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -596,7 +596,7 @@ mod tests {
         let project = "command: [evil]\nenv: { A: b }\ntimeout: 20s\nenabled: true\nrequires_confirmation: true\n";
         let config = loaded(&user, &[("tools/build.yaml", project)], &[]);
         let tool = &config.tools["build"];
-        assert_eq!(tool.timeout, Some(std::time::Duration::from_secs(10)));
+        assert_eq!(tool.timeout, Some(WrittenDuration::from_secs(10)));
         assert!(tool.requires_confirmation && tool.env.is_none());
         assert_eq!(config.warnings.len(), 4, "{:?}", config.warnings);
     }

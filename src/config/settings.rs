@@ -1,12 +1,11 @@
 //! The shape of `agent.yaml` and of `agents/NAME.yaml`, with the defaults.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::narrowed::Narrowed;
 use super::permissions::{ApprovalMode, PermissionSettings};
 use super::profile::ProfileChoice;
@@ -115,7 +114,7 @@ fn yes() -> bool {
     true
 }
 
-fn everything() -> Vec<String> {
+pub(super) fn everything() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
@@ -161,9 +160,7 @@ pub struct SkillSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct SessionSettings {
     /// How long a session without a name is kept after its last message; `null` keeps all.
-    #[serde(with = "duration::optional")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub retention: Option<Duration>,
+    pub retention: Option<WrittenDuration>,
 }
 
 /// Limits of a run. `null` means no limit.
@@ -175,25 +172,17 @@ pub struct Limits {
     /// Model requests of a run with all its helpers; `null` means ten times `max_turns`.
     pub max_requests: Option<u64>,
     /// Wall-clock time of one turn, not counting waits for a person.
-    #[serde(with = "duration::optional")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub max_time: Option<Duration>,
+    pub max_time: Option<WrittenDuration>,
     /// Input and output tokens of one turn in sum.
     pub max_tokens: Option<u64>,
     /// USD of one turn.
     pub max_cost: Option<f64>,
     /// The time limit of a call that does not ask for another one.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub tool_timeout: Duration,
+    pub tool_timeout: WrittenDuration,
     /// The longest time that a call (`timeout` of `run_command`) or a tool's file may ask for.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub max_tool_timeout: Duration,
+    pub max_tool_timeout: WrittenDuration,
     /// The longest time that a command may run without writing anything.
-    #[serde(with = "duration::optional")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub tool_idle_timeout: Option<Duration>,
+    pub tool_idle_timeout: Option<WrittenDuration>,
     /// Read-only calls that run in parallel.
     pub max_parallel: usize,
     /// The depth to which helpers may call helpers; 0 means no helpers.
@@ -328,14 +317,12 @@ pub struct PromptSettings {
 #[serde(deny_unknown_fields)]
 pub struct TemplateSettings {
     /// The longest time that one rendering may take.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::DurationText")]
-    pub timeout: Duration,
+    pub timeout: WrittenDuration,
 }
 
 impl Default for TemplateSettings {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(2) }
+        Self { timeout: WrittenDuration::from_secs(2) }
     }
 }
 

@@ -1,13 +1,12 @@
 //! The shape of `tools/NAME.yaml`: a command as a tool, or the switches and limits of a built-in tool.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::permissions::Permission;
 use crate::base::output::{Encoding, ResponseFormat};
 
@@ -21,9 +20,8 @@ pub struct ToolConfig {
     #[serde(default = "yes")]
     pub enabled: bool,
     /// The time limit of one call, up to the agent's `max_tool_timeout`; `null` means the agent's `tool_timeout`.
-    #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub timeout: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<WrittenDuration>,
     /// The most tokens that one result may bring in; `null` means the agent's `tool_result_max_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,

@@ -191,9 +191,9 @@ impl Endpoint {
 
     async fn respond(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
         let request = |client: &Client| client.post(url.clone()).headers(headers.clone()).body(body.clone());
-        let sending = self.net.send(url, self.timeouts.connect, request);
+        let sending = self.net.send(url, *self.timeouts.connect, request);
         let streams = headers.get(ACCEPT).is_some_and(|kind| kind == EVENT_STREAM);
-        let patience = self.timeouts.first_byte * if streams { 1 } else { WHOLE };
+        let patience = *self.timeouts.first_byte * if streams { 1 } else { WHOLE };
         match tokio::time::timeout(patience, sending).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(SendError::Http(error))) => Err(self.unreachable(&error)),
@@ -265,7 +265,7 @@ impl Endpoint {
             return self.error(ModelErrorKind::BadRequest, words);
         }
         let words = if error.is_connect() && error.is_timeout() {
-            let limit = format_duration(self.timeouts.connect);
+            let limit = format_duration(*self.timeouts.connect);
             format!("no connection to {host} within {limit} (timeouts.connect)")
         } else if error.is_connect() {
             format!("cannot connect to {host}: {why}")
@@ -285,7 +285,7 @@ impl Endpoint {
             let error = self.error(ModelErrorKind::BadRequest, words);
             return ModelError { status: Some(status.as_u16()), ..error };
         }
-        let body = read_body(response, self.timeouts.idle).await;
+        let body = read_body(response, *self.timeouts.idle).await;
         exchange.read(&body);
         let mut said = StatedError::read(&String::from_utf8_lossy(&body));
         if said.message.is_empty() {

@@ -139,7 +139,7 @@ impl ServerKey {
 
     /// Asks the source.
     async fn ask(&self, source: &KeySource) -> Result<FetchedKey, String> {
-        let mut lifetime = source.refresh;
+        let mut lifetime = source.refresh.map(Duration::from);
         let (bytes, name) = match source {
             KeySource { aws: Some(profile), .. } => {
                 let (keys, lifetime) = fetch_aws_keys(profile, &self.env, &self.net).await?;

@@ -78,7 +78,7 @@ impl HttpReply {
         asked: Instant,
     ) -> Self {
         let patience =
-            ReplyPatience { first_byte: asked + endpoint.timeouts.first_byte, ..ReplyPatience::default() };
+            ReplyPatience { first_byte: asked + *endpoint.timeouts.first_byte, ..ReplyPatience::default() };
         Self {
             body: Some(body),
             finder: reading.find_events(),
@@ -234,7 +234,8 @@ impl HttpReply {
     }
 
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Timeouts { first_byte, idle, .. } = self.endpoint.timeouts;
+        let Timeouts { first_byte, idle, .. } = &self.endpoint.timeouts;
+        let (first_byte, idle) = (**first_byte, **idle);
         let longest = match (self.received, self.reading.reply.is_done(), self.reading.reply.is_finished()) {
             (0, ..) => None,
             (_, true, _) => Some(DRAIN),

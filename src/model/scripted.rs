@@ -81,7 +81,11 @@ impl Scripted {
         }
         let chunk_size = reply.config.chunk_size.unwrap_or(usize::MAX).max(1);
         let (deltas, end) = self.perform(request, words, chunk_size);
-        Ok(ScriptedReply { deltas, end: Some(failure.map_or(Ok(end), Err)), delay: reply.config.delay })
+        Ok(ScriptedReply {
+            deltas,
+            end: Some(failure.map_or(Ok(end), Err)),
+            delay: reply.config.delay.map(Into::into),
+        })
     }
 
     fn perform(

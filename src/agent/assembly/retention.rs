@@ -58,7 +58,7 @@ pub fn list_old_kept(config: &Config, older_than: Duration) -> Vec<PathBuf> {
 
 /// Deletes the sessions that are older than the settings keep them, once a day; those with a name stay. Returns their number.
 pub fn apply_retention(config: &Config) -> usize {
-    let Some(kept) = config.settings.session.retention else { return 0 };
+    let Some(kept) = config.settings.session.retention.map(Duration::from) else { return 0 };
     let (now, today) = (Timestamp::now(), Zoned::now().date().to_string());
     let looked = config.dirs.state.join(LOOKED);
     if read_regular(&looked).ok().flatten().is_some_and(|day| day == today) {

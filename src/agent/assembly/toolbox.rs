@@ -123,7 +123,7 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
     let most = agent.limits.max_tool_timeout;
     let mistake = |(name, tool): (&String, &ToolConfig)| {
         let timeout = tool.timeout.filter(|timeout| *timeout > most)?;
-        let (timeout, most) = (format_duration(timeout), format_duration(most));
+        let (timeout, most) = (format_duration(*timeout), format_duration(*most));
         let why = format!("`timeout` is {timeout}, but no call of the agent `{}` may exceed {most}", agent.name);
         Some(config.mistake(&format!("tools.{name}.timeout"), &why).hint("raise limits.max_tool_timeout"))
     };
@@ -152,7 +152,7 @@ fn register_tool(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {
     let name = &tool.definition().name;
     let terms = config.tools.get(name).map_or_else(ToolTerms::default, |said| ToolTerms {
         file: said.command.as_ref().and_then(|_| config.where_tool_is(name)).map(str::to_owned),
-        timeout: said.timeout,
+        timeout: said.timeout.map(Into::into),
         max_tokens: said.max_tokens,
         format: said.format,
         encoding: said.encoding,

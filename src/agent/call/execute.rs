@@ -145,8 +145,8 @@ impl<'a> PreparedCall<'a> {
 
     /// The time limit of the call: what it asks for, else that of its tool, else that of all; never above its step's.
     fn choose_timeout(&self, plan: &CallPlan<'_>, limits: &Limits) -> Duration {
-        let of_tool = plan.terms.timeout.map(|most| most.min(limits.max_tool_timeout));
-        let timeout = plan.tool.time_asked(&self.arguments).or(of_tool).unwrap_or(limits.tool_timeout);
+        let of_tool = plan.terms.timeout.map(|most| most.min(*limits.max_tool_timeout));
+        let timeout = plan.tool.time_asked(&self.arguments).or(of_tool).unwrap_or(*limits.tool_timeout);
         self.time_limit.map_or(timeout, |limit| limit.min(timeout))
     }
 
@@ -184,7 +184,7 @@ impl<'a> PreparedCall<'a> {
         let clock = PausableClock::start();
         let person =
             WaitingPerson { approver: agent.approver.as_ref(), clocks: [services.clock.clone(), clock.clone()] };
-        let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(services.clock.elapsed()));
+        let run = agent.limits.max_time.map(|most| calling_time(*most).saturating_sub(services.clock.elapsed()));
         let context = CallContext {
             workspace: &agent.workspace,
             reach: &plan.reach,
@@ -193,7 +193,11 @@ impl<'a> PreparedCall<'a> {
             spill: &shared.spill,
             archive: shared.archive.as_ref(),
             timeout: self.choose_timeout(plan, &agent.limits),
-            clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
+            clocks: Clocks {
+                most: *agent.limits.max_tool_timeout,
+                idle: agent.limits.tool_idle_timeout.map(Duration::from),
+                run,
+            },
             max_tokens: plan.terms.max_tokens.filter(|_| !limits.of_plan).unwrap_or(limits.held_tokens),
             whole: limits.of_plan,
             live: &report,

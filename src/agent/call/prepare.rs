@@ -195,7 +195,7 @@ fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Resul
     restore_marks(&mut arguments);
     arguments::complete_by_schema(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
-    check_time(found.tool.as_ref(), &arguments, agent.limits.max_tool_timeout)?;
+    check_time(found.tool.as_ref(), &arguments, *agent.limits.max_tool_timeout)?;
     Ok((found, arguments))
 }
 

@@ -92,12 +92,12 @@ pub(super) async fn run_hook(
             errors: read_text(&complained)?,
         })
     };
-    let ended = tokio::time::timeout(hook.time_limit, work).await;
+    let ended = tokio::time::timeout(*hook.time_limit, work).await;
     // It ends with all that it started.
     drop(process);
     drop(protection.map(Protection::end));
     ended.unwrap_or_else(|_| {
-        Err(format!("it took longer than {}", crate::config::format_duration(hook.time_limit)))
+        Err(format!("it took longer than {}", crate::config::format_duration(*hook.time_limit)))
     })
 }
 

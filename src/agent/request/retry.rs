@@ -26,14 +26,14 @@ pub enum RetryReaction {
 pub fn decide_retry(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> RetryReaction {
     let is_quota = error.kind == ModelErrorKind::Quota;
     let asked = error.retry_after.filter(|_| is_quota || error.is_transient());
-    if let Some(wait) = asked.filter(|wait| is_quota || *wait > config.max_delay) {
+    if let Some(wait) = asked.filter(|wait| is_quota || *wait > *config.max_delay) {
         return RetryReaction::Later(wait);
     }
     if !error.is_transient() || next > config.attempts {
         return RetryReaction::Never;
     }
     let doublings = next.saturating_sub(2).min(16);
-    let backoff = config.base_delay.saturating_mul(1 << doublings).min(config.max_delay);
+    let backoff = config.base_delay.saturating_mul(1 << doublings).min(*config.max_delay);
     let jittered = backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
     RetryReaction::Again(jittered.max(asked.unwrap_or_default()))
 }
@@ -51,7 +51,7 @@ pub fn find_delay(
         RetryReaction::Never => return None,
         RetryReaction::Later(wait) => {
             let when = format_return_time(&Zoned::now(), wait);
-            let most = format_duration(config.max_delay);
+            let most = format_duration(*config.max_delay);
             error.message = match error.kind {
                 ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
                 _ => format!("{} (come back {when}: retry.max_delay waits up to {most})", error.message),

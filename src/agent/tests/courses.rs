@@ -17,7 +17,9 @@ use crate::agent::{
 };
 use crate::base::secrets::Redactor;
 use crate::config::Permission;
-use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
+use crate::config::{
+    ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings, WrittenDuration,
+};
 use crate::conversation::message::UserText;
 use crate::conversation::session::{About, Store};
 use crate::files::workspace::Workspace;
@@ -45,8 +47,8 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         id: "puppet".to_owned(),
         retry: RetryConfig {
             attempts: 3,
-            base_delay: std::time::Duration::ZERO,
-            max_delay: std::time::Duration::ZERO,
+            base_delay: WrittenDuration::from_secs(0),
+            max_delay: WrittenDuration::from_secs(0),
         },
         scripted: false,
         ..desk::model(window)

@@ -16,6 +16,7 @@ mod silence;
 mod steering;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -96,7 +97,7 @@ pub async fn take_turn(
     input: TurnInput,
     cancel: &Cancel,
 ) -> TurnEnd {
-    let max_time = agent.limits.max_time;
+    let max_time = agent.limits.max_time.map(Duration::from);
     let emitter = Arc::clone(&run.emitter);
     let mut turn = Turn::new(agent, conversation, run);
     let clock = turn.clock.clone();

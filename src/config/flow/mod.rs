@@ -11,7 +11,6 @@ mod ways;
 mod check;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -19,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::base::spelling::spell;
 
-use super::duration;
+use super::duration::WrittenDuration;
 use super::prompt_source::PromptSource;
 
 pub(super) use check::check_flows;
@@ -109,9 +108,8 @@ pub struct FlowStep {
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry: u32,
     /// The longest that one attempt may take.
-    #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::DurationText>")]
-    pub time_limit: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<WrittenDuration>,
     /// For a tool: the file of the workspace that it may replace unread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -17,9 +16,7 @@ use crate::agent::{
     run_input,
 };
 use crate::base::secrets::Secret;
-use crate::config::{
-    ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag,
-};
+use crate::config::{ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag, WrittenDuration};
 use crate::conversation::message::UserText;
 use crate::faces::chat;
 use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
@@ -78,7 +75,7 @@ impl AcpSession {
         let cwd = cwd.ok_or_else(|| RpcError::params("`cwd` is an absolute path"))?;
         let servers = read_servers(&params["mcpServers"])?;
         let (workspace, config) = setup.load(cwd, &servers)?;
-        sandbox::limit_rendering(config.settings.templates.timeout);
+        sandbox::limit_rendering(*config.settings.templates.timeout);
         setup.check_model(&config, MODEL_ADVICE)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
         let (peer_of_person, session) = (Arc::clone(peer), Arc::clone(&id));
@@ -372,7 +369,7 @@ fn read_servers(passed: &Value) -> Result<Vec<McpServerConfig>, RpcError> {
             oauth: None,
             tools: vec!["*".to_owned()],
             permission: McpPermission::Ask,
-            timeout: Duration::from_mins(1),
+            timeout: WrittenDuration::from_secs(60),
             sandbox: McpSandbox::default(),
         })
     };

@@ -53,7 +53,7 @@ impl CliSetup {
     pub(super) fn load_with(&self, flags: SettingFlags) -> Result<(Workspace, Arc<Config>), CommandFailure> {
         let workspace = self.workspace()?;
         let config = config::load_config(&LoadOptions { flags, ..self.load_options(&workspace)? })?;
-        sandbox::limit_rendering(config.settings.templates.timeout);
+        sandbox::limit_rendering(*config.settings.templates.timeout);
         Ok((workspace, Arc::new(config)))
     }
 

@@ -106,7 +106,7 @@ impl McpServer {
 
     /// The time limit of its calls.
     pub fn timeout(&self) -> Duration {
-        self.config.timeout
+        *self.config.timeout
     }
 
     /// True if its calls run without asking.
@@ -292,7 +292,7 @@ impl McpServer {
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
         let mut tools = choose_tools(&self.config.tools, &listed)?;
-        let skills = timeout(self.config.timeout, connection.list_skills(MOST_SKILLS)).await;
+        let skills = timeout(*self.config.timeout, connection.list_skills(MOST_SKILLS)).await;
         let (skills, note) = match skills.unwrap_or_else(|_| Err("does not list its skills in time".to_owned())) {
             Ok(skills) => (skills, String::new()),
             Err(why) => (Vec::new(), format!("; {why}")),

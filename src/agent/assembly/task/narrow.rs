@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::config::{
     AgentConfig, ApprovalMode, Permission, PermissionRule, RuleEffect, SandboxMode, SandboxSettings,
+    WrittenDuration,
 };
 
 /// The bounds that the caller sets.
@@ -30,7 +31,7 @@ pub(super) fn narrow_helper(helper: &AgentConfig, caller: &Caller<'_>) -> AgentC
     // Whole seconds read better.
     let left =
         caller.time.map(|left| if left.as_secs() == 0 { left } else { Duration::from_secs(left.as_secs()) });
-    own.limits.max_time = [own.limits.max_time, left].into_iter().flatten().min();
+    own.limits.max_time = [own.limits.max_time, left.map(WrittenDuration)].into_iter().flatten().min();
     own.limits.max_parallel = own.limits.max_parallel.min(above.limits.max_parallel);
     own.limits.max_depth = own.limits.max_depth.min(above.limits.max_depth.saturating_sub(1));
     own

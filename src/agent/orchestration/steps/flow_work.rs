@@ -103,7 +103,7 @@ impl<'c, 't: 'c> Turn<'t> {
             Some(StepWork::Tool(_) | StepWork::Agent(_)) => match self.call_of(&running.job, run.begun) {
                 Some(call) => {
                     let mut prepared = self.begin_given(call)?;
-                    prepared.time_limit = step.time_limit;
+                    prepared.time_limit = step.time_limit.map(Into::into);
                     return self.begin_call(scheduler, StepTag::Flow(running), prepared).await;
                 }
                 None => Err("it does nothing".to_owned()),
@@ -115,7 +115,7 @@ impl<'c, 't: 'c> Turn<'t> {
                 let question = StepFailure::settle(self.prepare_step(run, &running))?;
                 match question {
                     Ok(question) => {
-                        let bounded = bound_time(question, step.time_limit);
+                        let bounded = bound_time(question, step.time_limit.map(Into::into));
                         scheduler.begin_request(StepTag::Flow(running), bounded);
                         return Ok(());
                     }
