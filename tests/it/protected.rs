@@ -302,6 +302,25 @@ fn an_interrupted_command_leaves_no_repository_that_runs_something() {
 }
 
 #[test]
+fn a_run_that_keeps_no_session_leaves_no_repository_that_runs_something() {
+    let commands = [
+        "git init -q a; mkdir d && ln -s ../e d/.git && mkdir -p e/objects e/refs && echo x > e/HEAD && echo x > e/config",
+        "for i in $(seq 300); do mkdir -p a$i/.git; done; d=m/n/.g''it/hooks; mkdir -p $d && echo x > $d/pre-push",
+    ];
+    for form in [Form::Namespaces, Form::NamespacesOfAUser, Form::Rules] {
+        let prepare = |run: Run| run.file("mine/.git/hooks/pre-push", "#!/bin/sh\n").arg("--ephemeral");
+        let Some((output, _)) = tried_in(form, prepare, &commands) else { return };
+        let output = output.stderr_has("m/n/.git/hooks (kept as ").stderr_has("d/.git (kept as ");
+        let place = &output.place;
+        assert!(place.exists("m/n/.git") && !place.exists("m/n/.git/hooks"), "{form:?}");
+        assert!(
+            !place.exists("d/.git") && place.exists("mine/.git/hooks/pre-push") && place.exists("a/.git/hooks"),
+            "{form:?}"
+        );
+    }
+}
+
+#[test]
 fn an_undo_leaves_a_repository_that_a_command_made() {
     let command = "git init -q made && echo x > made/f";
     let Some((output, _)) = tried_in(Form::Namespaces, |run| run, &[command]) else { return };

@@ -24,6 +24,7 @@ use crate::agent::{Agent, Cancel, Conversation, Run};
 use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
+use crate::files::history::AppearedPaths;
 use crate::safety::sandbox::Sandbox;
 use crate::tools::warn_of_changes;
 
@@ -207,12 +208,18 @@ impl OpenRun<'_> {
         if !self.keeps_background || matches!(end.stop, TurnStop::Interrupted) {
             run.emitter.warn(agent.end_background());
         }
-        if let Some(history) = conversation.file_history().filter(|_| run.superior.is_none()) {
-            let appeared = history.end_turn();
-            let guard = |sandbox: &Arc<Sandbox>| sandbox.guard_made(&appeared.repositories);
-            let undone = agent.sandbox.as_ref().map(guard).unwrap_or_default();
-            run.emitter.warn(warn_of_changes(&undone, &appeared.executables));
-        }
+        let appeared = match (conversation.file_history(), &run.superior) {
+            (Some(history), None) => history.end_turn(),
+            // Who called a helper ends the turn.
+            (Some(_), Some(_)) => Some(AppearedPaths::default()),
+            (None, _) => None,
+        };
+        let guard = |sandbox: &Arc<Sandbox>| match &appeared {
+            Some(appeared) => sandbox.guard_made(&appeared.repositories),
+            None => sandbox.search_made(),
+        };
+        let undone = agent.sandbox.as_ref().map(guard).unwrap_or_default();
+        run.emitter.warn(warn_of_changes(&undone, &appeared.unwrap_or_default().executables));
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
             superior.report_taint(source);
         }

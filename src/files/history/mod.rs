@@ -155,16 +155,16 @@ impl FileHistory {
 
     /// Called after a turn: writes down what an interrupted call changed, and commands in the background since the last call.
     /// What changes from here on may be a person's work, and is nobody's. Returns what appeared, as [`RunningChange::end`]
-    /// does.
-    pub fn end_turn(&self) -> AppearedPaths {
+    /// does; `None` if changes are not followed.
+    pub fn end_turn(&self) -> Option<AppearedPaths> {
         let mut stage = self.lock();
-        let HistoryStage::Ready(tracker) = &mut *stage else { return AppearedPaths::default() };
+        let HistoryStage::Ready(tracker) = &mut *stage else { return None };
         let settled = tracker.settle().and_then(|()| tracker.take_left());
         let appeared = std::mem::take(&mut tracker.view.appeared);
         if let Err(error) = settled {
             *stage = HistoryStage::Off(describe_error(&error));
         }
-        appeared
+        Some(appeared)
     }
 
     /// What an undo or a redo would do; `None` if there is nothing.

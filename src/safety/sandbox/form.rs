@@ -27,3 +27,10 @@ impl BoundaryForm {
         }
     }
 }
+
+/// The reason that there is no boundary on this system.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "commands cannot be run, because the sandbox is not available: {0}. `sandbox.mode: off` runs them without"
+)]
+pub struct Unavailable(pub String);

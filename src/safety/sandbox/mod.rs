@@ -56,7 +56,7 @@ pub use credentials::credential_places;
 pub use denial::{Denied, Refused, explain_denial, says_it_could_not_write};
 #[cfg(target_os = "linux")]
 pub use entry::{BoundaryEntry, CommandStreams};
-pub use form::BoundaryForm;
+pub use form::{BoundaryForm, Unavailable};
 pub use plan::{Boundary, Network, SandboxProfile};
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
@@ -107,6 +107,8 @@ struct WallGround {
     accepted: Mutex<BTreeSet<PathBuf>>,
     /// True if the weakness was reported.
     told: AtomicBool,
+    /// True if a command ran that may write.
+    has_written: AtomicBool,
 }
 
 /// The namespaces of a run.
@@ -117,13 +119,6 @@ enum Spaces {
     /// The reason for which there are none.
     Refused(String),
 }
-
-/// The reason that there is no boundary on this system.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "commands cannot be run, because the sandbox is not available: {0}. `sandbox.mode: off` runs them without"
-)]
-pub struct Unavailable(pub String);
 
 impl Sandbox {
     /// Stores the plan, without setting anything up.
@@ -156,7 +151,8 @@ impl Sandbox {
             copies: OnceLock::new(),
             last: Mutex::default(),
             accepted: Mutex::default(),
-            told: AtomicBool::new(false),
+            told: AtomicBool::default(),
+            has_written: AtomicBool::default(),
         }))
     }
 

@@ -5,7 +5,8 @@
 //! package managers fill nor through links. The limits are those of a very large workspace. Repositories that commands make
 //! later come by [`find_repository_at`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
     protected::from_commands().for_each(|row| own.add(&row, Path::new("")));
     protected::of_git().for_each(|row| own.add(&row, Path::new(".git")));
-    let mut nested = PlaceSearch::run(plan);
+    let mut nested = PlaceSearch::new(plan).run(plan);
     for places in [&mut own, &mut nested].into_iter().filter(|_| !plan.unprotected.is_empty()) {
         let stays = |path: &PathBuf| {
             let path = plan.workspace.join(path);
@@ -51,6 +52,16 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     }
     let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
     places.map(Arc::new).collect()
+}
+
+/// The git directories of a workspace, and the `.git` entries that lead to others, which are not among the known places.
+/// There is no limit to their number.
+pub(super) fn find_unknown(plan: &Boundary, known: &[Arc<Places>]) -> Vec<PathBuf> {
+    let found = PlaceSearch { most_repositories: MOST_DIRS, ..PlaceSearch::new(plan) }.run(plan);
+    let known: BTreeSet<_> =
+        known.iter().flat_map(|places| places.repositories.iter().chain(&places.pointers)).collect();
+    let pointers = found.pointers.into_iter().filter(|path| path.file_name().is_some_and(is_git));
+    found.repositories.into_iter().chain(pointers).filter(|path| !known.contains(path)).collect()
 }
 
 /// The places of a repository that a command made, by the path of its `.git` in the workspace, or its own if it is bare.
@@ -76,16 +87,18 @@ struct PlaceSearch<'a> {
     nested: usize,
     /// The directories that were visited.
     visited: usize,
+    most_repositories: usize,
 }
 
 impl<'a> PlaceSearch<'a> {
     fn new(plan: &'a Boundary) -> Self {
         let written = plan.write.iter().filter_map(|dir| crate::files::canonicalize(dir).ok()).collect();
-        Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0, visited: 0 }
+        let (workspace, most_repositories) = (plan.workspace.as_path(), MOST_REPOSITORIES);
+        Self { workspace, written, places: Places::default(), nested: 0, visited: 0, most_repositories }
     }
 
-    fn run(plan: &'a Boundary) -> Places {
-        let mut search = Self::new(plan);
+    fn run(mut self, plan: &Boundary) -> Places {
+        let search = &mut self;
         search.entry(&plan.workspace.join(".git"));
         for dir in search.written.clone() {
             search.entry(&dir.join(".git"));
@@ -94,7 +107,7 @@ impl<'a> PlaceSearch<'a> {
         let mut queue = VecDeque::from([(plan.workspace.clone(), 0)]);
         while let Some((dir, level)) = queue.pop_front() {
             search.visited += 1;
-            if search.visited > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
+            if search.visited > MOST_DIRS || search.places.repositories.len() >= search.most_repositories {
                 break;
             }
             // A git directory of any name: a bare repository.
@@ -106,7 +119,7 @@ impl<'a> PlaceSearch<'a> {
             for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if name.eq_ignore_ascii_case(".git") {
+                if is_git(&name) {
                     search.entry(&entry.path());
                 } else if let Some(row) = search.find_row(&entry.path()) {
                     search.place(&row, &entry.path());
@@ -115,7 +128,7 @@ impl<'a> PlaceSearch<'a> {
                 }
             }
         }
-        search.places
+        self.places
     }
 
     /// The row of the table that ends this path.
@@ -185,7 +198,7 @@ impl<'a> PlaceSearch<'a> {
     fn add(&mut self, dir: &Path) {
         let Some(dir) = self.find_watched(dir) else { return };
         let known = &self.places.repositories;
-        if dir != Path::new(".git") && !known.contains(&dir) && known.len() < MOST_REPOSITORIES {
+        if dir != Path::new(".git") && !known.contains(&dir) && known.len() < self.most_repositories {
             protected::of_git().for_each(|row| self.places.add(&row, &dir));
             self.places.repositories.push(dir);
         }
@@ -219,6 +232,11 @@ pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
     let is_submodule = workspace.ancestors().any(|above| dir.starts_with(above.join(".git/modules")));
     let common = named_in(&dir.join("commondir"), "");
     if is_linked || is_submodule { [dir].into_iter().chain(common).collect() } else { Vec::new() }
+}
+
+/// True if a file system may take a name for `.git`.
+fn is_git(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
 }
 
 /// True if git runs no hook of this name.

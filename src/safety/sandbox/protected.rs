@@ -9,6 +9,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::files::disk::{self, Dir};
 use crate::files::file_name;
@@ -17,7 +18,7 @@ use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
 use super::denial::Refused;
 use super::git_config::keep_harmless;
-use super::places::{Places, find_repository_at};
+use super::places::{Places, find_repository_at, find_unknown};
 use super::snapshot::{MOST_FILE_BYTES, Snapshot, put_back};
 use super::{Sandbox, WallGround, Walls};
 
@@ -59,6 +60,7 @@ impl Protection {
         let ground = &walls.ground;
         let is_needed = cfg!(target_os = "linux") && !walls.only_read();
         let places = if is_needed { ground.all_places() } else { Vec::new() };
+        ground.has_written.fetch_or(is_needed, Ordering::Relaxed);
         let paths = PathsBefore::record(workspace, &places, &ground.accepted());
         let mut before = Vec::new();
         if let Some(copies) = walls.copies() {
@@ -111,6 +113,13 @@ impl Protection {
 }
 
 impl Sandbox {
+    /// Searches the workspace for repositories that commands made, and guards them, where nothing follows its changes.
+    pub fn search_made(&self) -> Undone {
+        let has_written = self.0.has_written.load(Ordering::Relaxed);
+        let find = || find_unknown(&self.0.plan, &self.0.all_places());
+        self.guard_made(&has_written.then(find).unwrap_or_default())
+    }
+
     /// Guards repositories that a command made, by the paths of their `.git` in the workspace, as long as the boundary lasts.
     /// What would run in them is moved aside.
     pub fn guard_made(&self, entries: &[PathBuf]) -> Undone {
