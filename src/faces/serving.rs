@@ -19,6 +19,15 @@ pub struct ServingSetup {
     pub options: RunOptions,
 }
 
+/// What a client of a protocol adds to the configuration of a session.
+#[derive(Clone, Default)]
+pub struct ClientAdditions {
+    /// Under the same policy as the person's own.
+    pub servers: Vec<McpServerConfig>,
+    /// Absolute directories, which join those of `sandbox.write`.
+    pub dirs: Vec<String>,
+}
+
 /// Why a directory cannot be served, each with a sentence.
 pub enum ServingError {
     Directory(String),
@@ -36,22 +45,22 @@ impl ServingError {
 }
 
 impl ServingSetup {
-    /// The workspace and the configuration of a directory, with the servers of tools that the client passes.
+    /// The workspace and the configuration of a directory.
     ///
     /// # Errors
     /// One of them cannot be used.
-    pub fn load(&self, dir: &Path, servers: &[McpServerConfig]) -> Result<(Workspace, Arc<Config>), ServingError> {
-        self.load_with(dir, servers, self.flags.clone())
+    pub fn load(&self, dir: &Path) -> Result<(Workspace, Arc<Config>), ServingError> {
+        self.load_with(dir, &ClientAdditions::default(), self.flags.clone())
     }
 
-    /// Like [`ServingSetup::load`], with other flags.
+    /// Like [`ServingSetup::load`], with what the client adds, and other flags.
     ///
     /// # Errors
     /// The directory or its configuration cannot be used.
     pub fn load_with(
         &self,
         dir: &Path,
-        servers: &[McpServerConfig],
+        added: &ClientAdditions,
         flags: SettingFlags,
     ) -> Result<(Workspace, Arc<Config>), ServingError> {
         let wrong = |error| ServingError::Directory(format!("cannot work in {}: {error}", dir.display()));
@@ -68,7 +77,7 @@ impl ServingSetup {
             brought,
             tools: &tools::NAMES,
         };
-        let config = load_with_servers(&options, servers)?;
+        let config = load_with_additions(&options, added)?;
         Ok((workspace, config))
     }
 
@@ -102,17 +111,18 @@ impl ServingSetup {
     }
 }
 
-/// Loads a configuration to which the client adds servers of tools.
+/// Loads a configuration to which the client adds something.
 ///
 /// # Errors
 /// It is wrong.
-pub fn load_with_servers(
+pub fn load_with_additions(
     options: &LoadOptions<'_>,
-    servers: &[McpServerConfig],
+    added: &ClientAdditions,
 ) -> Result<Arc<Config>, ServingError> {
     let config = config::load_config(options);
     let mut config = config.map_err(|error| ServingError::Configuration(error.to_string()))?;
-    let passed = servers.iter().map(|server| (server.name.clone(), server.clone()));
+    let passed = added.servers.iter().map(|server| (server.name.clone(), server.clone()));
     config.servers.extend(passed);
+    config.agents.values_mut().for_each(|agent| agent.sandbox.write.extend_from_slice(&added.dirs));
     Ok(Arc::new(config))
 }

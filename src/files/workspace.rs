@@ -21,8 +21,10 @@ pub struct Workspace {
     home: Option<PathBuf>,
     /// The places of credentials.
     secrets: Arc<LazyPaths>,
-    /// The directories in it from which a person runs programs by name.
+    /// The directories in it and beside it from which a person runs programs by name.
     programs: Arc<LazyPaths>,
+    /// The directories outside of it that the settings add to it.
+    beside: Arc<[PathBuf]>,
     private: Option<Private>,
     denied: DeniedFiles,
 }
@@ -69,6 +71,7 @@ impl Workspace {
             home: None,
             secrets: no_paths(),
             programs: no_paths(),
+            beside: Arc::default(),
             private: None,
             denied: DeniedFiles::default(),
         })
@@ -149,18 +152,32 @@ impl Workspace {
         Self { home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
+    /// Adds the directories outside of it that commands may write. A home does not belong to the work, and neither does
+    /// what contains the workspace.
+    pub fn with_beside(self, dirs: &[PathBuf]) -> Self {
+        let dirs = dirs.iter().filter_map(|dir| crate::files::canonicalize(dir).ok());
+        let beside = dirs.filter(|dir| !self.is_in(dir)).collect();
+        Self { beside, ..self }
+    }
+
+    /// True if `path`, which was resolved, is in a directory that the settings add.
+    pub fn is_beside(&self, path: &Path) -> bool {
+        self.beside.iter().any(|dir| path.starts_with(dir))
+    }
+
     /// Sets the directories from which a person runs programs by name: those of their `PATH`, and of an active virtual
-    /// environment. Only those inside matter; the root itself cannot be kept from changing.
+    /// environment. Only those inside and beside matter; the root itself cannot be kept from changing.
     pub fn with_programs(self, dirs: Vec<PathBuf>) -> Self {
-        let root = self.root.clone();
+        let (root, beside) = (self.root.clone(), Arc::clone(&self.beside));
         let find = move || {
             let dirs = dirs.iter().filter_map(|dir| crate::files::canonicalize(dir).ok());
-            dirs.filter(|dir| dir.starts_with(&root) && *dir != root).collect()
+            let is_meant = |dir: &PathBuf| [&root].into_iter().chain(&*beside).any(|top| dir.starts_with(top));
+            dirs.filter(|dir| is_meant(dir) && *dir != root).collect()
         };
         Self { programs: Arc::new(LazyLock::new(Box::new(find))), ..self }
     }
 
-    /// The directories in it from which a person runs programs by name.
+    /// The directories in it and beside it from which a person runs programs by name.
     pub fn programs(&self) -> &[PathBuf] {
         &self.programs
     }
@@ -193,7 +210,7 @@ impl Workspace {
         // A workspace may itself be in a protected place of its repository.
         let from = self.git_root.as_deref().unwrap_or(&self.root);
         let decides = protected::is_protected(path.strip_prefix(from).unwrap_or(path))
-            || inside.is_some_and(|inside| self.is_in_bare_repository(inside));
+            || self.is_in_bare_repository(inside.unwrap_or(path));
         let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
         if decides {
             Some("which decides what runs later")
@@ -206,10 +223,10 @@ impl Workspace {
         }
     }
 
-    /// True if a path is a protected one in a git directory of any name.
-    fn is_in_bare_repository(&self, inside: &Path) -> bool {
-        inside.ancestors().skip(1).any(|dir| {
-            let below = inside.strip_prefix(dir).unwrap_or(inside);
+    /// True if a path, relative or absolute, is a protected one in a git directory of any name.
+    fn is_in_bare_repository(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|dir| {
+            let below = path.strip_prefix(dir).unwrap_or(path);
             let dir = self.root.join(dir);
             protected::is_protected_in_git(below)
                 && ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists())

@@ -1,5 +1,6 @@
 //! `agent acp`: what an editor sees of a conversation, what it is asked, and what happens when it misbehaves or goes.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::json;
@@ -211,6 +212,33 @@ fn modes_and_options_hold_for_what_follows() {
 }
 
 #[test]
+fn further_directories_of_an_editor_belong_to_the_work_as_long_as_it_names_them() {
+    let server = Server::start([
+        Reply::call("read_file", &json!({ "path": "../lib/notes" })),
+        write_file("../lib/new"),
+        Reply::text("done"),
+        write_file("../lib/newer"),
+        Reply::text("done"),
+    ]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &["--approve", "edits"]);
+    let lib = editor.place.workspace().with_file_name("lib");
+    fs::create_dir(&lib).expect("made");
+    fs::write(lib.join("notes"), "of the library\n").expect("written");
+    let cwd = editor.place.workspace();
+    let begun =
+        editor.ask("session/new", &json!({ "cwd": cwd, "mcpServers": [], "additionalDirectories": [lib] }));
+    let session = begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    editor.prompt(&session, "write");
+    assert!(editor.questions.is_empty() && lib.join("new").exists());
+    let request = server.requests().swap_remove(0).raw;
+    assert!(request.contains(&format!("Writes only in workspace, {} and $TMPDIR", lib.display())), "{request}");
+    editor.ask("session/close", &json!({ "sessionId": session }));
+    editor.ask("session/resume", &json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
+    editor.prompt(&session, "write again");
+    assert_eq!(editor.questions.len(), 1, "it is asked about, as the editor named no directory");
+}
+
+#[test]
 fn what_an_editor_sends_wrongly_is_refused_and_the_rest_goes_on() {
     let server = Server::start([Reply::text("still here")]);
     let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
@@ -231,6 +259,12 @@ fn what_an_editor_sends_wrongly_is_refused_and_the_rest_goes_on() {
         ("session/new", json!({ "cwd": "relative", "mcpServers": [] }), -32602),
         ("session/new", json!({ "cwd": "/no/such/place", "mcpServers": [] }), -32602),
         ("session/new", json!({ "cwd": "/", "mcpServers": [{ "name": "x" }] }), -32602),
+        ("session/new", json!({ "cwd": "/", "mcpServers": [], "additionalDirectories": ["x"] }), -32602),
+        (
+            "session/new",
+            json!({ "cwd": "/", "mcpServers": [], "additionalDirectories": ["/no/such/place"] }),
+            -32602,
+        ),
         ("session/delete", json!({ "sessionId": "../x" }), -32002),
     ] {
         assert_eq!(editor.ask(method, &params)["error"]["code"], code, "{method} {params}");

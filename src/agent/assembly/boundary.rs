@@ -25,11 +25,12 @@ pub(super) fn workspace_of(
     workspace: &Workspace,
     sandbox: Option<&Arc<Sandbox>>,
 ) -> Workspace {
-    let plan = Arc::clone(plan);
-    let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
+    let places = Arc::clone(plan);
+    let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&places));
     // Only the tools that run commands keep the sandbox and its files alive.
     let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
     workspace
+        .with_beside(&plan.write)
         .with_programs(config.env.list_program_dirs())
         .of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
 }

@@ -175,7 +175,7 @@ impl AcpServer {
             }
             "authenticate" => {
                 let setup = self.setup();
-                let (_, config) = setup.load(Path::new("."), &[])?;
+                let (_, config) = setup.load(Path::new("."))?;
                 Ok(setup.check_model(&config, MODEL_ADVICE).map(|()| json!({}))?)
             }
             "session/new" => {
@@ -257,7 +257,7 @@ impl AcpServer {
 
     /// The store of sessions, as the configuration of a directory says.
     fn store(&self, dir: &Path) -> Result<Store, RpcError> {
-        Ok(assembly::open_store(&self.setup().load(dir, &[])?.1))
+        Ok(assembly::open_store(&self.setup().load(dir)?.1))
     }
 }
 
@@ -278,7 +278,7 @@ fn describe_agent() -> Value {
             "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": true, "sse": false },
             "auth": { "logout": {} },
-            "sessionCapabilities": { "list": {}, "delete": {}, "resume": {}, "close": {} },
+            "sessionCapabilities": { "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {} },
         },
         "authMethods": [{
             "type": "terminal",

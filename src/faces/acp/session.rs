@@ -16,12 +16,15 @@ use crate::agent::{
     run_input,
 };
 use crate::base::secrets::Secret;
-use crate::config::{ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag, WrittenDuration};
+use crate::config::{
+    ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag,
+    WrittenDuration,
+};
 use crate::conversation::message::UserText;
 use crate::faces::chat;
 use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
 use crate::faces::collector::CollectorExport;
-use crate::faces::serving::{ServingError, ServingSetup, load_with_servers};
+use crate::faces::serving::{ClientAdditions, ServingError, ServingSetup, load_with_additions};
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
 use crate::safety::{Approver, sandbox};
@@ -46,7 +49,7 @@ struct SessionSeat {
     run: Run,
     export: CollectorExport,
     /// The servers of tools that the editor passed.
-    servers: Vec<McpServerConfig>,
+    added: ClientAdditions,
     /// The commands of the person and of the project.
     own: Vec<OwnCommand>,
     /// Warnings of the beginning, which the first turn shows: an editor knows the session only then.
@@ -74,7 +77,8 @@ impl AcpSession {
         let cwd = params["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| RpcError::params("`cwd` is an absolute path"))?;
         let servers = read_servers(&params["mcpServers"])?;
-        let (workspace, config) = setup.load(cwd, &servers)?;
+        let added = ClientAdditions { servers, dirs: read_dirs(&params["additionalDirectories"])? };
+        let (workspace, config) = setup.load_with(cwd, &added, setup.flags.clone())?;
         sandbox::limit_rendering(*config.settings.templates.timeout);
         setup.check_model(&config, MODEL_ADVICE)?;
         let (id, asked) = (Arc::new(OnceLock::new()), AskedCall::default());
@@ -112,7 +116,7 @@ impl AcpSession {
             conversation,
             run,
             export,
-            servers,
+            added,
             own,
             warnings,
         };
@@ -286,7 +290,7 @@ impl SessionSeat {
             Some(flag) => {
                 let flags = self.config.flags().clone().with(flag, Some(value.to_owned()));
                 let again = self.config.again(&self.workspace, self.config.sets(), &tools::NAMES);
-                load_with_servers(&LoadOptions { flags, ..again }, &self.servers)?
+                load_with_additions(&LoadOptions { flags, ..again }, &self.added)?
             }
             None => Arc::clone(&self.config),
         };
@@ -343,6 +347,16 @@ impl From<ServingError> for RpcError {
 
 fn refuse_setup(error: SetupError) -> RpcError {
     RpcError::new(RpcError::INTERNAL, error.message)
+}
+
+/// The directories beside the workspace that an editor passes.
+fn read_dirs(passed: &Value) -> Result<Vec<String>, RpcError> {
+    let read = |dir: &Value| {
+        let dir = dir.as_str().filter(|dir| Path::new(dir).is_absolute() && Path::new(dir).is_dir());
+        dir.map(str::to_owned)
+            .ok_or_else(|| RpcError::params("an additional directory is an absolute path that exists"))
+    };
+    passed.as_array().into_iter().flatten().map(read).collect()
 }
 
 /// The servers of tools that an editor passes, under the same policy as the person's own.

@@ -63,7 +63,7 @@ pub fn serve_program(setup: ServingSetup, root: PathBuf, runtime: &Runtime) -> R
 
 impl AgentOffer {
     fn load(&self) -> Result<(Workspace, Arc<Config>), String> {
-        self.setup.load(&self.root, &[]).map_err(ServingError::into_message)
+        self.setup.load(&self.root).map_err(ServingError::into_message)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind};
 use crate::conversation::message::UserText;
 use crate::faces::collector::CollectorExport;
-use crate::faces::serving::{ServingError, ServingSetup};
+use crate::faces::serving::{ClientAdditions, ServingError, ServingSetup};
 use crate::files::workspace::Workspace;
 use crate::tools::{McpCallNews, McpResult};
 
@@ -171,7 +171,8 @@ fn load_narrowed(
 ) -> Result<(Workspace, Arc<Config>), String> {
     let agent = request.agent.clone().or_else(|| setup.options.agent.clone());
     let flags = setup.flags.clone().of_agent(agent.clone());
-    let (workspace, config) = setup.load_with(dir, &[], flags.clone()).map_err(ServingError::into_message)?;
+    let (workspace, config) =
+        setup.load_with(dir, &ClientAdditions::default(), flags.clone()).map_err(ServingError::into_message)?;
     let Some(asked) = &request.approve else { return Ok((workspace, config)) };
     let mode = ApprovalMode::find(asked).ok_or_else(|| {
         format!(
@@ -186,7 +187,7 @@ fn load_narrowed(
         return Err(format!("`approve` may only narrow what the server was started with: {}", most.name()));
     }
     let flags = flags.with(SettingFlag::Approve, Some(mode.name().to_owned()));
-    setup.load_with(dir, &[], flags).map_err(ServingError::into_message)
+    setup.load_with(dir, &ClientAdditions::default(), flags).map_err(ServingError::into_message)
 }
 
 /// Tells a client how far a run is, and keeps its last event, which is its result as data.

@@ -119,7 +119,7 @@ impl ProposedCall<'_> {
     pub fn leaves(&self) -> bool {
         let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
         line.is_some_and(|line| {
-            let opens_outside = line.list_opened(|_| true).any(|file| !file.is_inside());
+            let opens_outside = line.list_opened(|_| true).any(|file| !file.is_of_work());
             line.leaves().is_some() || opens_outside || line.uses_network()
         })
     }
@@ -242,14 +242,15 @@ impl LineCommand {
     }
 }
 
-/// The directory that a `cd` at the beginning of the line leads to, if that is certain and inside the workspace.
+/// The directory that a `cd` at the beginning of the line leads to, if that is certain and part of the work.
 fn find_entered(script: &ShellScript, dir: &Path, workspace: &Workspace) -> Option<PathBuf> {
     let first = script.commands.first().filter(|_| script.enters_first && script.unresolved.is_none())?;
     let [program, target] = first.argv.as_slice() else { return None };
     let target = target.text().filter(|target| !target.is_empty() && !target.starts_with('-'))?;
     let target = workspace.resolve_path(&dir.join(target));
     let is_followed = program.text() == Some("cd") && first.assigned.is_empty();
-    (is_followed && target.inside && target.path.is_dir()).then_some(target.path)
+    (is_followed && (target.inside || workspace.is_beside(&target.path)) && target.path.is_dir())
+        .then_some(target.path)
 }
 
 /// The words of a command, and of those in it, that could name paths.

@@ -222,12 +222,12 @@ fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
     }
     // Walls know better what a command may write.
     let is_bounded = call.line.is_some() && call.hold >= Hold::Reading;
-    let is_left = |target: &&PathTarget| !target.is_inside() && !target.path.starts_with("/dev/");
+    let is_left = |target: &&PathTarget| !target.is_of_work() && !target.path.starts_with("/dev/");
     written().find(is_left).filter(|_| !is_bounded).map(writes_outside)
 }
 
 fn reason_to_ask(mode: ApprovalMode, call: &ProposedCall<'_>, is_enclosed: bool) -> Option<String> {
-    if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
+    if let Some(target) = call.writes.iter().find(|target| !target.is_of_work()) {
         return Some(writes_outside(target));
     }
     if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {

@@ -146,7 +146,7 @@ impl PolicyRules {
         match opens {
             Opens::ToRead => target.is_free_to_read() || self.covers("read_file", target, opens),
             Opens::ToWrite => {
-                let is_edit = mode == ApprovalMode::Edits && target.is_inside() && !target.is_protected;
+                let is_edit = mode == ApprovalMode::Edits && target.is_of_work() && !target.is_protected;
                 is_edit || self.covers("write_file", target, opens)
             }
         }
@@ -175,7 +175,7 @@ impl PolicyRules {
             return false;
         }
         self.list_allowing(tool).any(|rule| match &rule.scope {
-            RuleScope::Everything => target.is_inside(),
+            RuleScope::Everything => target.is_of_work(),
             RuleScope::Path(pattern) => pattern.matches(target) == RuleMatch::Yes,
             RuleScope::Command(_) => false,
         })

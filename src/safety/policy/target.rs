@@ -56,6 +56,8 @@ const INSTALLED: [&str; 7] =
 pub enum PathPlace {
     /// Into the workspace.
     Inside,
+    /// Into a directory of `sandbox.write`.
+    Beside,
     /// Into a directory outside the workspace that may be read without asking (skills, what the system installed).
     Readable,
     /// Anywhere else.
@@ -70,6 +72,7 @@ impl PathPlace {
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Inside => "in the workspace",
+            Self::Beside => "in a directory of `sandbox.write`",
             Self::Readable => "in a directory of skills or of the system",
             Self::Outside => "outside the workspace",
             Self::Secret => "which may contain credentials",
@@ -83,9 +86,14 @@ impl PathTarget {
         self.place == PathPlace::Inside
     }
 
+    /// True if it is part of the work: in the workspace, or in a directory that the settings add to it.
+    pub fn is_of_work(&self) -> bool {
+        matches!(self.place, PathPlace::Inside | PathPlace::Beside)
+    }
+
     /// True if reading it needs no permission.
     pub fn is_free_to_read(&self) -> bool {
-        matches!(self.place, PathPlace::Inside | PathPlace::Readable)
+        self.is_of_work() || self.place == PathPlace::Readable
     }
 
     /// Looks up a path as a model writes it.
@@ -111,6 +119,7 @@ impl PathTarget {
                 false if readable.iter().any(lies_in) => PathPlace::Readable,
                 _ if workspace.is_secret(&resolved.path) => PathPlace::Secret,
                 true => PathPlace::Inside,
+                false if workspace.is_beside(&resolved.path) => PathPlace::Beside,
                 false if cfg!(unix) && INSTALLED.iter().any(|dir| resolved.path.starts_with(dir)) => {
                     PathPlace::Readable
                 }

@@ -45,7 +45,7 @@ struct PolicyCase {
     always: Option<String>,
 }
 
-/// Files, a secret, a link out of the workspace, and one to the secret.
+/// Files, a secret, a link out of the workspace, and one to the secret; beside it a directory that belongs to the work.
 #[cfg(unix)]
 pub(super) fn workspace(dir: &Path) -> Workspace {
     let root = dir.join("workspace");
@@ -57,8 +57,14 @@ pub(super) fn workspace(dir: &Path) -> Workspace {
     for (target, link) in [("/etc", "out"), ("secrets", "hidden"), ("secrets/key", "public.txt")] {
         std::os::unix::fs::symlink(target, root.join(link)).expect("linked");
     }
+    let beside = dir.join("beside");
+    for made in ["bin", "bare.git/objects", "bare.git/refs", "bare.git/HEAD"].map(|made| beside.join(made)) {
+        fs::create_dir_all(made).expect("made");
+    }
     let secrets = || ["/home/x/.ssh", "/home/x/.aws"].map(PathBuf::from).into();
-    Workspace::open(&root).expect("a workspace").of_person(Path::new("/home/x"), secrets)
+    let workspace = Workspace::open(&root).expect("a workspace").of_person(Path::new("/home/x"), secrets);
+    // What holds the workspace is not beside it.
+    workspace.with_beside(&[beside.clone(), dir.to_path_buf()]).with_programs(vec![beside.join("bin")])
 }
 
 #[cfg(unix)]

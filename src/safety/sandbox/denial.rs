@@ -94,7 +94,7 @@ pub fn explain_denial(output: &str, signal: Option<&str>, plan: &Boundary) -> Op
 }
 
 fn describe_boundary(plan: &Boundary) -> String {
-    let also = plan.write.iter().fold(String::new(), |text, dir| text + ", " + &dir.display().to_string());
+    let also = plan.name_further();
     let network = match &plan.network {
         Network::Open => String::new(),
         Network::Closed => "there is no network but a loopback of their own; ".to_owned(),

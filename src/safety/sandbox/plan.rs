@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::file_name;
+
 /// The permissions of the boundary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
@@ -37,6 +39,11 @@ impl Boundary {
         let [workspace, home, temp_base] = [workspace, home, temp].map(Path::to_path_buf);
         let (network, namespaces) = (Network::Closed, true);
         Self { workspace, write, network, home, own, temp_base, unprotected, undone, caches, programs, namespaces }
+    }
+
+    /// The directories of the settings that may be written, each after a comma.
+    pub fn name_further(&self) -> String {
+        self.write.iter().map(|dir| format!(", {}", file_name::quote(dir))).collect()
     }
 
     /// The trees that may be written: the workspace, and the directories of the settings that exist.

@@ -83,12 +83,10 @@ impl Confined {
     }
 
     /// A sentence about the boundary for a tool's description, with a leading space; or an empty string.
-    pub fn describe_boundary(&self) -> &'static str {
-        match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
-            None => "",
-            Some(plan) if plan.network == Network::Open => " Writes only in workspace and $TMPDIR.",
-            Some(_) => " Writes only in workspace and $TMPDIR, no network.",
-        }
+    pub fn describe_boundary(&self) -> String {
+        let Some(plan) = self.sandbox.as_ref().map(|sandbox| sandbox.plan()) else { return String::new() };
+        let network = if plan.network == Network::Open { "" } else { ", no network" };
+        format!(" Writes only in workspace{} and $TMPDIR{network}.", plan.name_further())
     }
 
     /// The boundary for a command that starts now; `None` if it was turned off, or may be left.
