@@ -321,6 +321,25 @@ fn a_run_that_keeps_no_session_leaves_no_repository_that_runs_something() {
 }
 
 #[test]
+fn a_further_directory_is_protected_at_its_top() {
+    let commands = [
+        "cd ../lib && echo x > new; echo x > AGENTS.md; mkdir .vscode && echo x > .vscode/tasks.json; cat new",
+        "d=../lib/.g''it/hooks; mkdir -p $d && echo x > $d/pre-push",
+    ];
+    for form in [Form::Namespaces, Form::NamespacesOfAUser, Form::Rules] {
+        let prepare = |run: Run| {
+            run.file("../lib/AGENTS.md", "mine\n").config("agent.yaml", "sandbox: { write: [../lib] }\n")
+        };
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        let place = &output.place;
+        assert!(results[0].contains("\nx"), "{form:?}: {}", results[0]);
+        assert_eq!(place.read("../lib/AGENTS.md"), "mine\n", "{form:?}");
+        assert!(!place.exists("../lib/.vscode") && place.exists("../lib/new"), "{form:?}");
+        assert!(place.exists("../lib/.git") && !place.exists("../lib/.git/hooks"), "{form:?}");
+    }
+}
+
+#[test]
 fn an_undo_leaves_a_repository_that_a_command_made() {
     let command = "git init -q made && echo x > made/f";
     let Some((output, _)) = tried_in(Form::Namespaces, |run| run, &[command]) else { return };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::base::digest::hash_sha256;
 use crate::config::{AgentConfig, Config, SandboxMode};
+use crate::files::canonicalize;
 use crate::files::workspace::Workspace;
 use crate::safety::policy::{AutoFacts, ChosenApproval, choose_approval};
 use crate::safety::sandbox::{self, Boundary, BoundaryForm, Network, Sandbox, Unavailable};
@@ -143,7 +144,7 @@ pub(super) fn plan_boundary(config: &Config, agent: &AgentConfig, workspace: &Wo
     });
     let temp = config.env.get("TMPDIR").unwrap_or("/tmp");
     Boundary {
-        write: write.collect(),
+        write: write.map(|dir| canonicalize(&dir).unwrap_or(dir)).collect(),
         network: match settings.network.as_slice() {
             [] => Network::Closed,
             _ if settings.reaches_all() => Network::Open,

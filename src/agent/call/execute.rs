@@ -175,8 +175,7 @@ impl<'a> PreparedCall<'a> {
                 emitter.notify(EventKind::ToolOutput { call_id: self.call.id.clone(), chunk });
             }
         };
-        let refused = Mutex::new(None);
-        let desk = OnceLock::new();
+        let (refused, desk) = (Mutex::new(None), OnceLock::new());
         let superior = || {
             let desk = desk.get_or_init(|| Arc::new(services.link_helper(slot, plan.trust.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
@@ -184,7 +183,8 @@ impl<'a> PreparedCall<'a> {
         let clock = PausableClock::start();
         let person =
             WaitingPerson { approver: agent.approver.as_ref(), clocks: [services.clock.clone(), clock.clone()] };
-        let run = agent.limits.max_time.map(|most| calling_time(*most).saturating_sub(services.clock.elapsed()));
+        let Limits { max_time, max_tool_timeout, tool_idle_timeout, .. } = &agent.limits;
+        let run = max_time.map(|most| calling_time(*most).saturating_sub(services.clock.elapsed()));
         let context = CallContext {
             workspace: &agent.workspace,
             reach: &plan.reach,
@@ -193,11 +193,7 @@ impl<'a> PreparedCall<'a> {
             spill: &shared.spill,
             archive: shared.archive.as_ref(),
             timeout: self.choose_timeout(plan, &agent.limits),
-            clocks: Clocks {
-                most: *agent.limits.max_tool_timeout,
-                idle: agent.limits.tool_idle_timeout.map(Duration::from),
-                run,
-            },
+            clocks: Clocks { most: **max_tool_timeout, idle: tool_idle_timeout.map(Into::into), run },
             max_tokens: plan.terms.max_tokens.filter(|_| !limits.of_plan).unwrap_or(limits.held_tokens),
             whole: limits.of_plan,
             live: &report,

@@ -25,7 +25,6 @@ use crate::conversation::attachment::{Attachments, attach_files};
 use crate::conversation::event::{Compressed, EventKind};
 use crate::conversation::message::{Item, UserText};
 use crate::files::history::AppearedPaths;
-use crate::safety::sandbox::Sandbox;
 use crate::tools::warn_of_changes;
 
 use compact::compress_conversation;
@@ -214,11 +213,8 @@ impl OpenRun<'_> {
             (Some(_), Some(_)) => Some(AppearedPaths::default()),
             (None, _) => None,
         };
-        let guard = |sandbox: &Arc<Sandbox>| match &appeared {
-            Some(appeared) => sandbox.guard_made(&appeared.repositories),
-            None => sandbox.search_made(),
-        };
-        let undone = agent.sandbox.as_ref().map(guard).unwrap_or_default();
+        let known = appeared.as_ref().map(|appeared| &*appeared.repositories);
+        let undone = agent.sandbox.as_ref().map(|sandbox| sandbox.guard_turn(known)).unwrap_or_default();
         run.emitter.warn(warn_of_changes(&undone, &appeared.unwrap_or_default().executables));
         if let (Some(superior), Some(source)) = (&run.superior, conversation.session.taint()) {
             superior.report_taint(source);

@@ -39,9 +39,12 @@ pub(super) struct Places {
 /// The places of a workspace, and those of the repositories in what its commands may write.
 pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
-    protected::from_commands().for_each(|row| own.add(&row, Path::new("")));
+    let search = PlaceSearch::new(plan);
+    for top in [PathBuf::new()].iter().chain(&search.written) {
+        protected::from_commands().for_each(|row| own.add(&row, top));
+    }
     protected::of_git().for_each(|row| own.add(&row, Path::new(".git")));
-    let mut nested = PlaceSearch::new(plan).run(plan);
+    let mut nested = search.run(true);
     for places in [&mut own, &mut nested].into_iter().filter(|_| !plan.unprotected.is_empty()) {
         let stays = |path: &PathBuf| {
             let path = plan.workspace.join(path);
@@ -54,10 +57,11 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
     places.map(Arc::new).collect()
 }
 
-/// The git directories of a workspace, and the `.git` entries that lead to others, which are not among the known places.
-/// There is no limit to their number.
-pub(super) fn find_unknown(plan: &Boundary, known: &[Arc<Places>]) -> Vec<PathBuf> {
-    let found = PlaceSearch { most_repositories: MOST_DIRS, ..PlaceSearch::new(plan) }.run(plan);
+/// The git directories in what commands may write, and the `.git` entries that lead to others, which are not among the
+/// known places. There is no limit to their number. The workspace is left out if it `is_followed`.
+pub(super) fn find_unknown(plan: &Boundary, known: &[Arc<Places>], is_followed: bool) -> Vec<PathBuf> {
+    let search = PlaceSearch { most_repositories: MOST_DIRS, ..PlaceSearch::new(plan) };
+    let found = search.run(!is_followed);
     let known: BTreeSet<_> =
         known.iter().flat_map(|places| places.repositories.iter().chain(&places.pointers)).collect();
     let pointers = found.pointers.into_iter().filter(|path| path.file_name().is_some_and(is_git));
@@ -97,14 +101,14 @@ impl<'a> PlaceSearch<'a> {
         Self { workspace, written, places: Places::default(), nested: 0, visited: 0, most_repositories }
     }
 
-    fn run(mut self, plan: &Boundary) -> Places {
+    fn run(mut self, goes_down: bool) -> Places {
         let search = &mut self;
-        search.entry(&plan.workspace.join(".git"));
+        search.entry(&search.workspace.join(".git"));
         for dir in search.written.clone() {
             search.entry(&dir.join(".git"));
             search.git_dir(&dir);
         }
-        let mut queue = VecDeque::from([(plan.workspace.clone(), 0)]);
+        let mut queue: VecDeque<_> = goes_down.then(|| (search.workspace.to_path_buf(), 0)).into_iter().collect();
         while let Some((dir, level)) = queue.pop_front() {
             search.visited += 1;
             if search.visited > MOST_DIRS || search.places.repositories.len() >= search.most_repositories {

@@ -43,7 +43,7 @@ impl Boundary {
 
     /// The directories of the settings that may be written, each after a comma.
     pub fn name_further(&self) -> String {
-        self.write.iter().map(|dir| format!(", {}", file_name::quote(dir))).collect()
+        self.write.iter().fold(String::new(), |text, dir| text + ", " + &file_name::quote(dir))
     }
 
     /// The trees that may be written: the workspace, and the directories of the settings that exist.

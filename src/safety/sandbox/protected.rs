@@ -113,11 +113,13 @@ impl Protection {
 }
 
 impl Sandbox {
-    /// Searches the workspace for repositories that commands made, and guards them, where nothing follows its changes.
-    pub fn search_made(&self) -> Undone {
+    /// Guards what commands of a turn made: the repositories that are known, and those that a search finds where nothing
+    /// follows changes. That is the workspace, too, if there are no known ones.
+    pub fn guard_turn(&self, followed: Option<&[PathBuf]>) -> Undone {
         let has_written = self.0.has_written.load(Ordering::Relaxed);
-        let find = || find_unknown(&self.0.plan, &self.0.all_places());
-        self.guard_made(&has_written.then(find).unwrap_or_default())
+        let find = || find_unknown(&self.0.plan, &self.0.all_places(), followed.is_some());
+        let found = has_written.then(find).unwrap_or_default();
+        self.guard_made(&[followed.unwrap_or_default(), &found].concat())
     }
 
     /// Guards repositories that a command made, by the paths of their `.git` in the workspace, as long as the boundary lasts.
