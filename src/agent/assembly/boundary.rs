@@ -75,8 +75,13 @@ fn choose_by(
 }
 
 /// The reminder of a run under `edits`.
-pub const FREEDOM: &str =
-    "files here are changed without asking; what you or your editor run from here is not confined";
+pub fn describe_freedom(agent: &AgentConfig) -> String {
+    let dirs = agent.sandbox.write.join(", ");
+    let further = if dirs.is_empty() { dirs } else { format!(" and, where undo does not reach, in {dirs}") };
+    format!(
+        "files here{further} are changed without asking; what you or your editor run from here is not confined"
+    )
+}
 
 /// The warning for a workspace that contains a whole home directory.
 pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {

@@ -51,7 +51,7 @@ use crate::safety::policy::{self, PolicyRules};
 use crate::skills::SkillCatalogue;
 use crate::tools::{self, Environment, Jobs, Kit};
 
-pub use boundary::{Bounds, FREEDOM, create_walls, find_confinement};
+pub use boundary::{Bounds, create_walls, describe_freedom, find_confinement};
 pub use catalogue::{ListedModel, ModelListing, list_models, list_served};
 pub use check::check_names;
 pub use error::{SetupError, SetupErrorKind};

@@ -23,6 +23,8 @@ pub struct Outlook {
     /// True if commands run in the sandbox.
     pub is_sandboxed: bool,
     pub network: NetworkOf,
+    /// The reminder under `edits`.
+    pub freedom: String,
 }
 
 /// The network access of commands.
@@ -60,6 +62,7 @@ pub fn read_outlook(config: &Config, options: &RunOptions) -> Result<Outlook, Se
         mode: agent.mode,
         is_sandboxed,
         network,
+        freedom: boundary::describe_freedom(agent),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::agent::assembly::{FREEDOM, NetworkOf, Outlook};
+use crate::agent::assembly::{NetworkOf, Outlook};
 use crate::base::text;
 use crate::config::{ApprovalMode, Mode};
 use crate::screen::ink::{Ink, Inks, Line};
@@ -22,7 +22,7 @@ pub fn format_greeting(outlook: &Outlook, directory: &Path, home: &Path, width: 
     let mut lines: Vec<Line> = [model, directory, powers].map(|line| line.cut(width)).into();
     let remark = match outlook.approval.mode {
         _ if outlook.mode == Mode::Explore => String::new(),
-        ApprovalMode::Edits => FREEDOM.to_owned(),
+        ApprovalMode::Edits => outlook.freedom.clone(),
         _ => outlook.approval.why_asked.map(|why| format!("It asks, as {why}")).unwrap_or_default(),
     };
     let remark = text::fold_to_width(&remark, width);
@@ -100,6 +100,7 @@ mod tests {
             mode: Mode::Direct,
             is_sandboxed: true,
             network: NetworkOf::Nothing,
+            freedom: "changed without asking".to_owned(),
         }
     }
 
@@ -142,6 +143,7 @@ mod tests {
         let free = ChosenApproval { needs_undo: true, ..chosen(ApprovalMode::Edits) };
         let free = told(&Outlook { approval: free, ..outlook() }, "/w", 79);
         assert!(free[2].starts_with("Edits here unasked, /undo reverts · "), "{free:?}");
+        assert_eq!(free[3..], ["changed without asking"]);
     }
 
     #[test]

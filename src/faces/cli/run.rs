@@ -121,7 +121,8 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
         say(&format!("{} answers, as {key} is set (-m names another model)", services.agent.model.info().id));
     }
     if services.agent.approval == ApprovalMode::Edits && !setup.global.quiet {
-        warnings.insert(0, assembly::FREEDOM.to_owned());
+        let agent = config.agent(options.agent.as_deref()).map_err(assembly::SetupError::usage)?;
+        warnings.insert(0, assembly::describe_freedom(agent));
     }
     let screen = Screen::new(&outlets, look, CliSetup::manner(&config));
     let stdout = outlets.answer.clone();
