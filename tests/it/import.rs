@@ -50,7 +50,8 @@ fn settle_home() -> Arc<Place> {
         &place,
         ".claude/settings.json",
         r#"{ // with a comment
-        "permissions": { "allow": ["Bash(npm run test:*)", "mcp__git", "WebFetch(domain:a.example)"], "deny": ["Read(./.env)"] },
+        "permissions": { "allow": ["Bash(npm run test:*)", "mcp__git", "WebFetch(domain:a.example)"], "deny": ["Read(./.env)"],
+                         "additionalDirectories": ["~/lib", "../docs"] },
         "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true", "timeout": 5 },
                                                                   { "type": "prompt", "prompt": "x" }] }],
                    "SubagentStop": [{ "hooks": [{ "type": "command", "command": "x" }] }] },
@@ -65,7 +66,7 @@ fn settle_home() -> Arc<Place> {
     put(
         &place,
         ".codex/config.toml",
-        "model = \"m\"\n[mcp_servers.docs]\nurl = \"https://d.example/mcp\"\nbearer_token_env_var = \"DOCS\"\n[model_providers.local]\nbase_url = \"http://localhost:8000/v1\"\nenv_key = \"LOCAL_KEY\"\n",
+        "model = \"m\"\n[mcp_servers.docs]\nurl = \"https://d.example/mcp\"\nbearer_token_env_var = \"DOCS\"\n[model_providers.local]\nbase_url = \"http://localhost:8000/v1\"\nenv_key = \"LOCAL_KEY\"\n[sandbox_workspace_write]\nwritable_roots = [\"/srv/data\"]\nnetwork_access = true\n",
     );
     put(&place, ".codex/skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\nx\n");
     put(
@@ -91,7 +92,7 @@ fn settle_home() -> Arc<Place> {
 fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new() {
     let place = settle_home();
     let before = read_tree(&place.home());
-    let shown = import(&place, &["--dry-run"]).stderr_has("14 entries are new. Nothing was written.");
+    let shown = import(&place, &["--dry-run"]).stderr_has("16 entries are new. Nothing was written.");
     assert!(read_tree(&place.home()) == before, "a dry run writes nothing");
     let expected = [
         ("claude instructions ~/.claude/CLAUDE.md", "taken"),
@@ -103,6 +104,8 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         ("claude rule allow mcp__git", "taken"),
         ("claude rule allow WebFetch(domain:a.example)", "not possible"),
         ("claude rule deny Read(./.env)", "taken"),
+        ("claude directory ~/lib", "taken"),
+        ("claude directory ../docs", "not possible"),
         ("claude hook claude-pretooluse-1", "rewritten"),
         ("claude hook PreToolUse 2", "not possible"),
         ("claude hook SubagentStop 1", "not possible"),
@@ -110,6 +113,8 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         ("codex skill two", "taken"),
         ("codex server docs", "taken"),
         ("codex setting model", "not possible"),
+        ("codex directory /srv/data", "taken"),
+        ("codex setting network_access", "not possible"),
         ("codex model local", "taken"),
         ("gemini command explain", "taken"),
         ("gemini file ~/.gemini/settings.json", "not possible"),
@@ -127,7 +132,7 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         "{}",
         shown.stdout
     );
-    import(&place, &[]).stderr_has("14 entries are in ");
+    import(&place, &[]).stderr_has("16 entries are in ");
     // What is theirs is as it was, what is written is read, and no secret is in it.
     let after = read_tree(&place.home());
     assert!(before.iter().all(|(path, content)| after.get(path) == Some(content)));
@@ -141,6 +146,7 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
     Run::at(&place).args(["config", "check"]).run().success();
     let rules = fs::read_to_string(own.join("agent.yaml")).expect("written");
     assert!(rules.contains(r#"{ allow: run_command, command: ["npm", "run", "test", "*"] }"#), "{rules}");
+    assert!(rules.contains("sandbox:\n  write:\n    - \"~/lib\"\n    - \"/srv/data\"\n"), "{rules}");
     let again = import(&place, &[]).stderr_has("Nothing is new.");
     assert!(rows(&again.stdout).iter().all(|(_, fate)| !matches!(fate.as_str(), "taken" | "rewritten")));
     assert!(read_tree(&own).iter().all(|(path, content)| after.get(path) == Some(content)), "nothing was written");
@@ -157,7 +163,11 @@ fn what_a_person_has_here_already_stays() {
         "{}",
         done.stdout
     );
-    assert!(done.stdout.contains("add to agent.yaml: { deny: \"*\", path: \".env\" }"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("add to `permissions.rules` in agent.yaml: { deny: \"*\", path: \".env\" }"),
+        "{}",
+        done.stdout
+    );
     let kept = |path: &str| fs::read_to_string(place.home().join(path)).expect("there");
     assert_eq!(kept(".config/agent/mcp/git.yaml"), "command: [mine]\n");
     assert_eq!(kept(".config/agent/agent.yaml"), "permissions:\n  rules: []\n");

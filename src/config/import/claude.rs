@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::home::{ForeignHome, parse_commented};
 use super::parts::{entries, quote, take_agents, take_commands, take_servers};
-use super::{EntryPlan, ImportEntry};
+use super::{EntryPlan, ImportEntry, SettingsList};
 use crate::config::peer_tools::find_own_tool;
 
 /// The longest time limit of a hook, in seconds.
@@ -66,11 +66,7 @@ fn take_permissions(home: &mut ForeignHome<'_>, permissions: &Value) {
                 continue;
             }
             "additionalDirectories" => {
-                home.leave(
-                    "setting",
-                    format!("permissions.{key}"),
-                    "`sandbox.write` in agent.yaml names directories",
-                );
+                take_directories(home, value);
                 continue;
             }
             _ => {
@@ -90,9 +86,24 @@ fn take_permissions(home: &mut ForeignHome<'_>, permissions: &Value) {
                 continue;
             }
             match translate_rule(word, rule, &servers) {
-                Ok(lines) => home.add("rule", format!("{word} {rule}"), EntryPlan::Rules(lines), ""),
+                Ok(lines) => {
+                    home.add("rule", format!("{word} {rule}"), EntryPlan::List(SettingsList::Rules, lines), "")
+                }
                 Err(why) => home.leave("rule", format!("{word} {rule}"), why),
             }
+        }
+    }
+}
+
+/// The directories beside the workspace in which a person's agents work.
+pub(super) fn take_directories(home: &mut ForeignHome<'_>, dirs: &Value) {
+    for dir in dirs.as_array().into_iter().flatten().filter_map(Value::as_str) {
+        match dir {
+            _ if home.is_project => home.leave("directory", dir, "a project does not widen what may be written"),
+            dir if dir.starts_with(['/', '~']) => {
+                home.add("directory", dir, EntryPlan::List(SettingsList::Directories, vec![quote(dir)]), "");
+            }
+            _ => home.leave("directory", dir, "it is relative to whatever directory their agent started in"),
         }
     }
 }
@@ -107,16 +118,16 @@ fn translate_rule(word: &str, rule: &str, servers: &[String]) -> Result<Vec<Stri
     if let Some((server, _)) = own.split_once("__") {
         let is_known = servers.iter().any(|known| known == server);
         return if is_known {
-            Ok(vec![format!("{word}: {}", quote(&own))])
+            Ok(vec![format!("{{ {word}: {} }}", quote(&own))])
         } else {
             Err("its server is not there".to_owned())
         };
     }
     let inner = inner.filter(|inner| !inner.is_empty() && !matches!(*inner, "*" | "**"));
-    let Some(inner) = inner else { return Ok(vec![format!("{word}: {own}")]) };
+    let Some(inner) = inner else { return Ok(vec![format!("{{ {word}: {own} }}")]) };
     match own.as_str() {
         "run_command" => {
-            translate_command(inner).map(|words| vec![format!("{word}: run_command, command: [{words}]")])
+            translate_command(inner).map(|words| vec![format!("{{ {word}: run_command, command: [{words}] }}")])
         }
         "read_file" | "edit_file" | "write_file" => {
             let path = inner.trim_start_matches("./");
@@ -126,12 +137,14 @@ fn translate_rule(word: &str, rule: &str, servers: &[String]) -> Result<Vec<Stri
             let path = quote(path);
             Ok(match (word, own.as_str()) {
                 // A command could read it as well.
-                ("deny", "read_file") => vec![format!("deny: \"*\", path: {path}")],
-                (_, "read_file") => vec![format!("{word}: read_file, path: {path}")],
-                _ => ["edit_file", "write_file"].map(|tool| format!("{word}: {tool}, path: {path}")).to_vec(),
+                ("deny", "read_file") => vec![format!("{{ deny: \"*\", path: {path} }}")],
+                (_, "read_file") => vec![format!("{{ {word}: read_file, path: {path} }}")],
+                _ => {
+                    ["edit_file", "write_file"].map(|tool| format!("{{ {word}: {tool}, path: {path} }}")).to_vec()
+                }
             })
         }
-        "fetch_url" => Err("`fetch.allow` in agent.yaml names hosts".to_owned()),
+        "fetch_url" => Err("a rule of ours names no hosts: fetch_url asks once for each".to_owned()),
         _ => Err("a rule of ours cannot say that".to_owned()),
     }
 }
@@ -217,14 +230,14 @@ mod tests {
     fn rules_keep_their_meaning_or_are_left() {
         let servers = ["git".to_owned()];
         for (rule, expected) in [
-            ("Bash", Ok("allow: run_command")),
-            ("Bash(npm run test:*)", Ok(r#"allow: run_command, command: ["npm", "run", "test", "*"]"#)),
-            ("Bash(git diff)", Ok(r#"allow: run_command, command: ["git", "diff"]"#)),
+            ("Bash", Ok("{ allow: run_command }")),
+            ("Bash(npm run test:*)", Ok(r#"{ allow: run_command, command: ["npm", "run", "test", "*"] }"#)),
+            ("Bash(git diff)", Ok(r#"{ allow: run_command, command: ["git", "diff"] }"#)),
             ("Bash(a && b)", Err("it is more than one command")),
-            ("Read(./docs/**)", Ok(r#"allow: read_file, path: "docs/**""#)),
+            ("Read(./docs/**)", Ok(r#"{ allow: read_file, path: "docs/**" }"#)),
             ("Read(~/.zshrc)", Err("a rule of ours names paths of the workspace")),
-            ("WebFetch(domain:a.example)", Err("`fetch.allow` in agent.yaml names hosts")),
-            ("mcp__git__status", Ok(r#"allow: "git__status""#)),
+            ("WebFetch(domain:a.example)", Err("a rule of ours names no hosts: fetch_url asks once for each")),
+            ("mcp__git__status", Ok(r#"{ allow: "git__status" }"#)),
             ("mcp__other", Err("its server is not there")),
             ("NotebookEdit", Err("there is no such tool here")),
         ] {
@@ -232,7 +245,7 @@ mod tests {
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{rule}");
         }
         let secret = translate_rule("deny", "Read(.env)", &[]).expect("translated");
-        assert_eq!(secret, [r#"deny: "*", path: ".env""#]);
+        assert_eq!(secret, [r#"{ deny: "*", path: ".env" }"#]);
         assert_eq!(translate_rule("ask", "Edit(src/**)", &[]).expect("translated").len(), 2);
     }
 }

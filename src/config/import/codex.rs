@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::EntryPlan;
-use super::claude::take_hooks;
+use super::claude::{take_directories, take_hooks};
 use super::home::{ForeignHome, parse_commented, parse_toml};
 use super::parts::{entries, take_commands, take_model, take_servers};
 
@@ -26,6 +26,17 @@ pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
                 home.leave("setting", key, "--approve, or `approval` in agents/default.yaml");
             }
             "hooks" => take_hooks(home, value),
+            "sandbox_workspace_write" => {
+                for (key, value) in entries(value) {
+                    match key.as_str() {
+                        "writable_roots" => take_directories(home, value),
+                        "network_access" => {
+                            home.leave("setting", key, "`sandbox.network` in agent.yaml names hosts")
+                        }
+                        key => home.leave_unknown(key),
+                    }
+                }
+            }
             "profiles" => {
                 for (name, _) in entries(value) {
                     home.leave("profile", name, "a directory for --config is a profile here");

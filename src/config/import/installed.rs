@@ -124,7 +124,7 @@ impl PluginLock {
                             .map(|(path, digest)| (to.join(path).to_string_lossy().into_owned(), digest)),
                     );
                 }
-                EntryPlan::Rules(_) | EntryPlan::Used | EntryPlan::Left => {}
+                EntryPlan::List(..) | EntryPlan::Used | EntryPlan::Left => {}
             }
         }
         let (source, version) = (source.to_owned(), plugin.version.clone());

@@ -77,12 +77,29 @@ pub enum EntryPlan {
     Write(PathBuf, String),
     /// A copy of this directory.
     Copy(PathBuf, PathBuf),
-    /// Lines of `permissions.rules`.
-    Rules(Vec<String>),
+    /// Entries of a list of `agent.yaml`, as YAML.
+    List(SettingsList, Vec<String>),
     /// It is used where it is.
     Used,
     /// Not possible.
     Left,
+}
+
+/// A list of `agent.yaml` that several entries fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingsList {
+    Rules,
+    Directories,
+}
+
+impl SettingsList {
+    /// Its key, and that of the mapping that it is in.
+    pub fn keys(self) -> [&'static str; 2] {
+        match self {
+            Self::Rules => ["permissions", "rules"],
+            Self::Directories => ["sandbox", "write"],
+        }
+    }
 }
 
 /// Everything that these agents were set up with, in the home or in the workspace. Files that cannot be read are entries

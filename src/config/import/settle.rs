@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 
 use super::tree::digest_tree;
-use super::{EntryPlan, ImportEntry};
+use super::{EntryPlan, ImportEntry, SettingsList};
 use crate::files::disk::{CopyWatch, Dir, FileFacts, copy_tree};
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes, replace_file};
 
-/// The file with the rules.
+/// The file with the lists.
 const SETTINGS: &str = "agent.yaml";
 /// What a skill may have, in bytes.
 const LARGEST_SKILL: u64 = 64 << 20;
@@ -48,7 +48,7 @@ pub(super) fn drop_repeated(entries: &mut [ImportEntry]) {
     }
 }
 
-/// How each entry stands against the configuration in `dir`. The rules of all entries are one file.
+/// How each entry stands against the configuration in `dir`. The lists of all entries are one file.
 pub fn settle_entries(entries: &[ImportEntry], dir: &Path) -> Vec<EntryState> {
     let read = |to: &Path| read_bytes(&dir.join(to), Links::Follow, LONGEST_FILE).ok().flatten();
     let settings = read(Path::new(SETTINGS)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -65,20 +65,20 @@ pub fn settle_entries(entries: &[ImportEntry], dir: &Path) -> Vec<EntryState> {
             (Ok(theirs), Ok(own)) if theirs == own => EntryState::Same,
             _ => EntryState::Differs,
         },
-        EntryPlan::Rules(lines) => match &settings {
+        EntryPlan::List(_, lines) => match &settings {
             None => EntryState::New,
-            Some(text) if lines.iter().all(|line| text.contains(&write_rule(line))) => EntryState::Same,
+            Some(text) if lines.iter().all(|line| text.contains(&write_line(line))) => EntryState::Same,
             Some(_) => EntryState::Differs,
         },
     };
     entries.iter().map(state).collect()
 }
 
-fn write_rule(line: &str) -> String {
-    format!("    - {{ {line} }}\n")
+fn write_line(line: &str) -> String {
+    format!("    - {line}\n")
 }
 
-/// Writes an entry that is new. The first with rules writes those of all.
+/// Writes an entry that is new. The first of a list writes the lists of all.
 ///
 /// # Errors
 /// A sentence: the disk fails, or a skill is too large.
@@ -89,17 +89,23 @@ pub fn write_entry(entry: &ImportEntry, all: &[&ImportEntry], dir: &Path) -> Res
         EntryPlan::Write(to, text) => {
             replace_file(&dir.join(to), text.as_bytes()).map_err(|error| failed(to, error))
         }
-        EntryPlan::Rules(_) => {
+        EntryPlan::List(..) => {
             let to = Path::new(SETTINGS);
             if dir.join(to).exists() {
                 return Ok(());
             }
-            let rules = all.iter().filter_map(|entry| match &entry.plan {
-                EntryPlan::Rules(lines) => Some(lines),
-                _ => None,
-            });
-            let rules: String = rules.flatten().map(|line| write_rule(line)).collect();
-            let text = format!("permissions:\n  rules:\n{rules}");
+            let text: String = [SettingsList::Rules, SettingsList::Directories]
+                .into_iter()
+                .map(|wanted| {
+                    let lines = all.iter().filter_map(|entry| match &entry.plan {
+                        EntryPlan::List(list, lines) if *list == wanted => Some(lines),
+                        _ => None,
+                    });
+                    let lines: String = lines.flatten().map(|line| write_line(line)).collect();
+                    let [above, key] = wanted.keys();
+                    if lines.is_empty() { lines } else { format!("{above}:\n  {key}:\n{lines}") }
+                })
+                .collect();
             replace_file(&dir.join(to), text.as_bytes()).map_err(|error| failed(to, error))
         }
         EntryPlan::Copy(to, from) => copy_dir(from, &dir.join(to)).map_err(|error| failed(to, error)),

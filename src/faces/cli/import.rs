@@ -85,8 +85,8 @@ pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
         _ => "rewritten",
     };
     let note = match (&entry.plan, state) {
-        (EntryPlan::Rules(lines), EntryState::Differs) => {
-            format!("add to agent.yaml: {{ {} }}", lines.join(" }, { "))
+        (EntryPlan::List(list, lines), EntryState::Differs) => {
+            format!("add to `{}` in agent.yaml: {}", list.keys().join("."), lines.join(", "))
         }
         (EntryPlan::Write(to, _), EntryState::Differs) => format!("{} is another one", to.display()),
         _ => entry.note.clone(),

@@ -107,8 +107,8 @@ struct WallGround {
     accepted: Mutex<BTreeSet<PathBuf>>,
     /// True if the weakness was reported.
     told: AtomicBool,
-    /// True if a command ran that may write.
-    has_written: AtomicBool,
+    /// True if a command ran that may write, here or through an opening.
+    has_written: Arc<AtomicBool>,
 }
 
 /// The namespaces of a run.
@@ -123,7 +123,7 @@ enum Spaces {
 impl Sandbox {
     /// Stores the plan, without setting anything up.
     pub fn new(plan: impl Into<Arc<Boundary>>) -> Self {
-        Self::over(plan.into(), Arc::default())
+        Self::over(plan.into(), Arc::default(), Arc::default())
     }
 
     /// Another boundary for a single command, with the same temporary directory, and an opening in it.
@@ -134,10 +134,10 @@ impl Sandbox {
         if opening.network {
             plan.network = Network::Open;
         }
-        Self::over(plan.into(), Arc::clone(&self.0.temp))
+        Self::over(plan.into(), Arc::clone(&self.0.temp), Arc::clone(&self.0.has_written))
     }
 
-    fn over(plan: Arc<Boundary>, temp: Arc<OnceLock<(TempDir, PathBuf)>>) -> Self {
+    fn over(plan: Arc<Boundary>, temp: Arc<OnceLock<(TempDir, PathBuf)>>, has_written: Arc<AtomicBool>) -> Self {
         static NUMBERS: AtomicUsize = AtomicUsize::new(0);
         Self(Arc::new(WallGround {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -152,7 +152,7 @@ impl Sandbox {
             last: Mutex::default(),
             accepted: Mutex::default(),
             told: AtomicBool::default(),
-            has_written: AtomicBool::default(),
+            has_written,
         }))
     }
 
