@@ -313,7 +313,7 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
     let server = Server::start([Reply::text("done")]);
     let run = Run::task(&server, "task").args(["--approve", "edits"]);
     let run = run.config("agent.yaml", "sandbox: { write: [~/lib, /opt/x] }\n").run().success();
-    run.stderr_has("files here and, where undo does not reach, in ~/lib, /opt/x are changed without asking;");
+    run.stderr_has("without asking, and in ~/lib, /opt/x, where what commands change is not undone;");
     let server = Server::start([
         Reply::call("run_command", &json!({"command": "f=../outside.txt; n=netrc; echo x > $f; cat ../home/.$n"})),
         Reply::text("done"),

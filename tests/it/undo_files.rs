@@ -148,6 +148,39 @@ fn what_changed_since_is_overwritten_only_by_force_and_comes_back() {
 }
 
 #[test]
+fn what_tools_did_outside_and_where_git_ignores_it_is_undone_too() {
+    let place = Run::new().config("agent.yaml", "sandbox: { write: [~/lib] }\n").place();
+    let lib = place.home().join("lib");
+    fs::create_dir(&lib).expect("made");
+    let (old, new) = (lib.join("old"), lib.join("deep/new"));
+    let edit = || {
+        Server::start([
+            Reply::call("read_file", &json!({ "path": old })),
+            Reply::call("edit_file", &json!({ "path": old, "old_text": "mine", "new_text": "theirs" })),
+            Reply::call("write_file", &json!({ "path": new, "content": "new\n" })),
+            Reply::call("write_file", &json!({ "path": "here", "content": "new\n" })),
+            Reply::call("write_file", &json!({ "path": "built/by/hand", "content": "new\n" })),
+            Reply::text("Done."),
+        ])
+    };
+    fs::write(&old, "mine\n").expect("written");
+    fs::write(place.workspace().join(".gitignore"), "built\n").expect("written");
+    let before = read_tree(&lib);
+    change(&edit(), &place, &["Change it."]);
+    let after = read_tree(&lib);
+    assert!(after.len() == 3 && place.exists("here") && place.exists("built/by/hand"), "{after:?}");
+    session(&place, &["undo"]).success();
+    assert!(read_tree(&lib) == before && !place.exists("here") && !place.exists("built"));
+    session(&place, &["redo"]).success();
+    assert!(read_tree(&lib) == after && place.exists("here") && place.exists("built/by/hand"));
+    session(&place, &["undo"]).success();
+    change(&edit(), &place, &["--trial", "Change it."]);
+    assert!(read_tree(&lib) == after && !place.exists("here"), "a trial is of the workspace");
+    session(&place, &["apply"]).success().stderr_has("Applied ");
+    assert!(read_tree(&lib) == after && place.exists("here"));
+}
+
+#[test]
 fn a_call_that_was_killed_is_undone_too() {
     let place = workspace_with(&[("a.txt", "before\n")]);
     let server = runs(&["echo half > a.txt; echo begun; sleep 1000"]);

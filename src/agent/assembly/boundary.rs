@@ -76,11 +76,12 @@ fn choose_by(
 
 /// The reminder of a run under `edits`.
 pub fn describe_freedom(agent: &AgentConfig) -> String {
-    let dirs = agent.sandbox.write.join(", ");
-    let further = if dirs.is_empty() { dirs } else { format!(" and, where undo does not reach, in {dirs}") };
-    format!(
-        "files here{further} are changed without asking; what you or your editor run from here is not confined"
-    )
+    let here = "files here are changed without asking".to_owned();
+    let changed = match agent.sandbox.write.join(", ") {
+        dirs if dirs.is_empty() => here,
+        dirs => format!("{here}, and in {dirs}, where what commands change is not undone"),
+    };
+    changed + "; what you or your editor run from here is not confined"
 }
 
 /// The warning for a workspace that contains a whole home directory.

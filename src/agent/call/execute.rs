@@ -1,5 +1,6 @@
 //! Runs one call: starts, times, bounds and ends its tool, whatever the tool does.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -210,7 +211,7 @@ impl<'a> PreparedCall<'a> {
         let only_read = enclosure == Enclosure::Read;
         let may_change = tool.definition().permission != Permission::Read && !only_read;
         let change = if may_change || (tool.definition().is_run && !plan.reads) {
-            Box::pin(services.begin_change(slot, &self.call)).await
+            Box::pin(services.begin_change(&self, plan)).await
         } else {
             None
         };
@@ -287,11 +288,19 @@ impl CallServices<'_> {
     }
 
     /// Has the history of files note what the call is about to change.
-    async fn begin_change(&self, slot: CallSlot, call: &ToolCall) -> Option<RunningChange> {
-        let history = self.shared.history.clone();
-        let history = history.filter(|history| history.root == self.agent.workspace.root())?;
-        let by = ChangingCall { item: slot.0, call: call.name.clone() };
-        let begun = tokio::task::spawn_blocking(move || history.begin_call(by)).await;
+    async fn begin_change(&self, prepared: &PreparedCall<'_>, plan: &CallPlan<'_>) -> Option<RunningChange> {
+        let (history, workspace) = (self.shared.history.clone(), &self.agent.workspace);
+        let history = history.filter(|history| history.root == workspace.root())?;
+        let by = ChangingCall { item: prepared.slot.0, call: prepared.call.name.clone() };
+        let named = plan.tool.writes(&prepared.arguments).into_iter();
+        let named = named.filter_map(|path| plan.reach.find(path).ok());
+        // Former contents are kept neither of credentials nor of repositories and temporary directories.
+        let is_kept = |path: &PathBuf| {
+            let is_of_work = path.starts_with(workspace.root()) || !workspace.resolve_path(path).inside;
+            is_of_work && !workspace.is_secret(path) && path.iter().all(|name| name != ".git")
+        };
+        let named: Vec<PathBuf> = named.filter(is_kept).collect();
+        let begun = tokio::task::spawn_blocking(move || history.begin_call(by, &named)).await;
         self.warn_of_history();
         begun.ok()
     }

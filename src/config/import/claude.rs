@@ -87,7 +87,7 @@ fn take_permissions(home: &mut ForeignHome<'_>, permissions: &Value) {
             }
             match translate_rule(word, rule, &servers) {
                 Ok(lines) => {
-                    home.add("rule", format!("{word} {rule}"), EntryPlan::List(SettingsList::Rules, lines), "")
+                    home.add("rule", format!("{word} {rule}"), EntryPlan::List(SettingsList::Rules, lines), "");
                 }
                 Err(why) => home.leave("rule", format!("{word} {rule}"), why),
             }

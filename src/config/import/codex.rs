@@ -31,7 +31,7 @@ pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
                     match key.as_str() {
                         "writable_roots" => take_directories(home, value),
                         "network_access" => {
-                            home.leave("setting", key, "`sandbox.network` in agent.yaml names hosts")
+                            home.leave("setting", key, "`sandbox.network` in agent.yaml names hosts");
                         }
                         key => home.leave_unknown(key),
                     }

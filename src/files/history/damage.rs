@@ -33,7 +33,7 @@ impl ChangedWorkspace {
         changed.before = changed.read();
         let history = changed.history();
         for item in [2, 4] {
-            let call = history.begin_call(ChangingCall { item, call: "run_command".to_owned() });
+            let call = history.begin_call(ChangingCall { item, call: "run_command".to_owned() }, &[]);
             if item == 2 {
                 write(&root, "src/a.txt", "what is there now\n", 0o600);
                 fs::remove_file(root.join("gone")).expect("removed");
@@ -135,7 +135,7 @@ fn half_a_line_at_the_end_spoils_no_other() {
     let text = fs::read(&journal).expect("a journal");
     fs::write(&journal, [&text[..], br#"{"type":"begun","item":6,"#].concat()).expect("written");
     let history = changed.history();
-    let call = history.begin_call(ChangingCall { item: 6, call: "write_file".to_owned() });
+    let call = history.begin_call(ChangingCall { item: 6, call: "write_file".to_owned() }, &[]);
     write(&changed.root(), "new", "changed\n", 0o644);
     call.end(false);
     let plan = changed.history().plan(Direction::Undo(6)).expect("a plan").expect("a change");
@@ -159,10 +159,35 @@ fn a_redo_tells_that_the_line_of_its_undo_is_damaged() {
 }
 
 #[test]
+fn what_an_interrupted_call_changed_outside_is_known() {
+    let changed = ChangedWorkspace::make();
+    let beside = changed.root().with_file_name("beside");
+    let (old, new) = (beside.join("old"), beside.join("deep/new"));
+    fs::create_dir(&beside).expect("made");
+    write(&beside, "old", "before\n", 0o644);
+    let by = ChangingCall { item: 6, call: "apply_patch".to_owned() };
+    drop(changed.history().begin_call(by, &[old.clone(), new.clone()]));
+    write(&beside, "old", "after\n", 0o644);
+    fs::create_dir(beside.join("deep")).expect("made");
+    write(&beside, "deep/new", "new\n", 0o644);
+    write(&beside, "another", "a person's\n", 0o644);
+    let history = changed.history();
+    let undo = Direction::Undo(6);
+    let plan = history.plan(undo).expect("a plan").expect("changes");
+    assert_eq!((plan.changes.len(), plan.changed_since.len()), (3, 0), "{plan:?}");
+    assert_eq!(history.carry_out(undo, &plan).expect("carried out").failed, [""; 0]);
+    assert_eq!(fs::read_to_string(&old).expect("there"), "before\n");
+    assert!(!beside.join("deep").exists() && beside.join("another").exists());
+    let plan = changed.history().plan(Direction::Redo).expect("a plan").expect("changes");
+    changed.history().carry_out(Direction::Redo, &plan).expect("carried out");
+    assert_eq!(fs::read_to_string(new).expect("there"), "new\n");
+}
+
+#[test]
 fn a_call_whose_changes_are_not_known_is_named() {
     let changed = ChangedWorkspace::make();
     let history = changed.history();
-    drop(history.begin_call(ChangingCall { item: 6, call: "run_command".to_owned() }));
+    drop(history.begin_call(ChangingCall { item: 6, call: "run_command".to_owned() }, &[]));
     write(&changed.root(), "new", "changed\n", 0o644);
     fs::remove_file(contents_beside(&changed.log()).join("seen")).expect("removed");
     let plan = |from| changed.history().plan(Direction::Undo(from)).expect("a plan").unwrap_or_default();

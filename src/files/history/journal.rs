@@ -1,7 +1,8 @@
 //! The journal of a session's changes: one JSON object per line, with a seal (`base/seal.rs`), only ever added to.
 //!
 //! ```text
-//! {"type":"begun","item":4,"call":"run_command"}                             a call is about to change files
+//! {"type":"begun","item":4,"call":"run_command"}                             a call is about to change files; with the
+//!                                                                            states of those `named` apart from the others
 //! {"type":"changed","number":1,"item":4,"call":"run_command","changes":[…]}  what it changed
 //! {"type":"missed","item":4,"call":"run_command"}                            what it changed is not known
 //! {"type":"undone","records":[1,2],"changes":[…]}                            changes taken back, and what that changed
@@ -10,7 +11,7 @@
 //!
 //! A line without its seal is damaged, and counts for nothing but a warning: a path in it may be any other one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::seal::{has_seal, seal_line};
 use crate::files::private::{make_private_dir, private_file};
 
-use super::state::PathChange;
+use super::state::{PathChange, PathState};
 
 /// The call behind changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,18 @@ pub struct ChangingCall {
     /// The name of its tool.
     pub call: String,
 }
+
+/// A call that began.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct BegunCall {
+    #[serde(flatten)]
+    pub by: ChangingCall,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub named: NamedStates,
+}
+
+/// What is at the paths that a call names and no look comes by, as [`PathChange::path`] writes them.
+pub(super) type NamedStates = BTreeMap<String, PathState>;
 
 /// The changes of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +57,7 @@ pub(super) struct ChangeRecord {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum JournalLine {
-    Begun(ChangingCall),
+    Begun(BegunCall),
     Changed(ChangeRecord),
     Missed(ChangingCall),
     Undone { records: Vec<u64>, changes: Vec<PathChange> },
@@ -70,7 +83,7 @@ pub(super) struct FileJournal {
     /// The undos that may be taken back, the last at the end.
     pub undone: Vec<UndoneRecords>,
     /// The call that began and whose changes are not recorded.
-    pub open: Option<ChangingCall>,
+    pub open: Option<BegunCall>,
     /// The calls whose changes are not known.
     missed: Vec<ChangingCall>,
     /// The numbers of the lines that are damaged.

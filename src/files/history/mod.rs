@@ -2,7 +2,8 @@
 //!
 //! Before the first call that may change files, the workspace is looked through and its contents are kept; after each
 //! such call it is looked through again, and what differs goes into the journal of the session. So a change by a command
-//! is known like one by a tool. `.git` and what is ignored are left out; nothing here reads or writes a repository.
+//! is known like one by a tool. `.git` and what is ignored are left out; nothing here reads or writes a repository. The files
+//! that a tool names are looked at wherever they are.
 //!
 //! Beside the logs of a workspace lie `files/` (former contents, and what was seen last, shared by its sessions) and for
 //! each session `ID.files`, its journal.
@@ -31,10 +32,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::files::file_name;
+
 use content::ContentStore;
-use journal::{ChangeRecord, FileJournal, JournalLine};
+use journal::{BegunCall, ChangeRecord, FileJournal, JournalLine, NamedStates};
 use restore::{apply_changes, plan_reversal};
-use scan::{ScanError, SeenPath, WorkspaceView};
+use scan::{ScanError, SeenPath, WorkspaceView, look_at};
 use seen::LastLook;
 
 pub use excluded::AppearedPaths;
@@ -86,6 +89,8 @@ struct Tracker {
     view: WorkspaceView,
     store: ContentStore,
     journal: FileJournal,
+    /// What the calls that run name and no look comes by, as it was last.
+    named: NamedStates,
     /// The step of the last call of this turn, if it left commands in the background: what changes is theirs.
     left_by: Option<u64>,
 }
@@ -139,13 +144,12 @@ impl FileHistory {
         (!self.told.swap(true, Ordering::Relaxed)).then(|| why.clone())
     }
 
-    /// Called before a call that may change files.
-    pub fn begin_call(self: &Arc<Self>, by: ChangingCall) -> RunningChange {
+    /// Called before a call that may change files, and names these, by their absolute paths.
+    pub fn begin_call(self: &Arc<Self>, by: ChangingCall, named: &[PathBuf]) -> RunningChange {
         let is_alone = self.running.fetch_add(1, Ordering::Relaxed) == 0;
         let mut stage = self.stage();
         if let HistoryStage::Ready(tracker) = &mut *stage
-            && is_alone
-            && let Err(error) = tracker.begin_call(&by)
+            && let Err(error) = tracker.begin_call(&by, named, is_alone)
         {
             *stage = HistoryStage::Off(describe_error(&error));
         }
@@ -258,6 +262,9 @@ impl RunningChange {
         tracker.left_by = jobs_run.then_some(self.by.item);
         let recorded = tracker.look().and_then(|changes| tracker.record(self.by.clone(), changes));
         let appeared = std::mem::take(&mut tracker.view.appeared);
+        if self.history.running.load(Ordering::Relaxed) == 1 {
+            tracker.named.clear();
+        }
         if let Err(error) = recorded {
             *stage = HistoryStage::Off(describe_error(&error));
         }
@@ -292,14 +299,15 @@ impl Tracker {
         let mut seen = last.into_seen();
         if is_own {
             let since = journal.records.iter().filter(|record| record.number > change);
-            let since = since.flat_map(|record| &record.changes);
+            let since = since.flat_map(|record| &record.changes).filter(|change| change.path().is_relative());
             seen.extend(since.map(|change| {
-                (change.relative().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
+                (change.path().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
             }));
         }
-        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal, left_by: None };
+        let named = journal.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();
+        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal, named, left_by: None };
         let changes = tracker.look()?;
-        if let Some(by) = tracker.journal.open.clone() {
+        if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
             if is_own {
                 tracker.record(by, changes)?;
             } else {
@@ -311,14 +319,33 @@ impl Tracker {
         Ok(tracker)
     }
 
-    fn begin_call(&mut self, by: &ChangingCall) -> Result<(), ScanError> {
-        self.settle()?;
-        self.take_left()?;
-        let by_commands = std::mem::take(&mut self.view.appeared);
-        self.look()?;
-        // The rest is a person's.
-        self.view.appeared = by_commands;
-        Ok(self.journal.add(JournalLine::Begun(by.clone()))?)
+    fn begin_call(&mut self, by: &ChangingCall, named: &[PathBuf], is_alone: bool) -> Result<(), ScanError> {
+        if is_alone {
+            self.settle()?;
+            self.take_left()?;
+            self.named.clear();
+            let by_commands = std::mem::take(&mut self.view.appeared);
+            self.look()?;
+            // The rest is a person's.
+            self.view.appeared = by_commands;
+        }
+        let root = &self.view.root;
+        for path in named {
+            // Directories that are missing are made with it.
+            let missing = path.ancestors().skip(1).take_while(|above| above.symlink_metadata().is_err());
+            for path in std::iter::once(path.as_path()).chain(missing) {
+                let name = path.strip_prefix(root).unwrap_or(path);
+                if !self.view.seen.contains_key(name) {
+                    let state = look_at(path, &mut self.store)?;
+                    self.named.entry(file_name::quote(name).into_owned()).or_insert(state);
+                }
+            }
+        }
+        if is_alone {
+            let begun = BegunCall { by: by.clone(), named: self.named.clone() };
+            self.journal.add(JournalLine::Begun(begun))?;
+        }
+        Ok(())
     }
 
     /// Records what commands in the background changed.
@@ -330,9 +357,9 @@ impl Tracker {
 
     /// Records what a call changed that was interrupted.
     fn settle(&mut self) -> Result<(), ScanError> {
-        let Some(by) = self.journal.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.open.clone() else { return Ok(()) };
         let changes = self.look()?;
-        self.record(by, changes)
+        self.record(open.by, changes)
     }
 
     fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
@@ -343,7 +370,19 @@ impl Tracker {
     }
 
     fn look(&mut self) -> Result<Vec<PathChange>, ScanError> {
-        self.view.look(&mut self.store)
+        let mut changes = self.view.look(&mut self.store)?;
+        for (path, state) in &mut self.named {
+            let name = file_name::unquote(path);
+            if self.view.seen.contains_key(&*name) {
+                continue;
+            }
+            let after = look_at(&self.view.root.join(name), &mut self.store)?;
+            if after != *state {
+                let before = std::mem::replace(state, after.clone());
+                changes.push(PathChange { path: path.clone(), before, after });
+            }
+        }
+        Ok(changes)
     }
 
     fn note_look(&self, log: &Path) {

@@ -49,7 +49,7 @@ pub(super) fn plan_reversal<'a>(
     }
     let mut plan = RestorePlan::default();
     for (path, (first, last, is_broken)) in paths {
-        let now = look_at(root, &file_name::unquote(path), store)?;
+        let now = look_at(&root.join(file_name::unquote(path)), store)?;
         if now == first {
             continue;
         }
@@ -85,7 +85,7 @@ pub(super) fn apply_changes(
         change.before != PathState::Absent && !is_same_kind
     };
     let mut sorted: Vec<(PathBuf, &PathChange)> =
-        changes.iter().map(|change| (change.relative().into_owned(), change)).collect();
+        changes.iter().map(|change| (change.path().into_owned(), change)).collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     // What is in a directory goes before it, and comes after it.
     let mut gone = BTreeMap::new();

@@ -65,7 +65,7 @@ impl From<io::Error> for ScanError {
 /// The workspace as it was at the last look, and what tells where to look again.
 #[derive(Default)]
 pub(super) struct WorkspaceView {
-    root: PathBuf,
+    pub root: PathBuf,
     pub seen: SeenPaths,
     /// The repositories that a look came by: `.git` entries, and bare ones; `None` before the first look.
     repositories: Option<BTreeSet<PathBuf>>,
@@ -140,13 +140,12 @@ impl WorkspaceView {
     }
 }
 
-/// What is at a path now. Its content is kept.
+/// What is at an absolute path now. Its content is kept.
 ///
 /// # Errors
 /// The store fails.
-pub(super) fn look_at(root: &Path, path: &Path, store: &mut ContentStore) -> io::Result<PathState> {
-    let whole = root.join(path);
-    let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else { return Ok(PathState::Absent) };
+pub(super) fn look_at(path: &Path, store: &mut ContentStore) -> io::Result<PathState> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathState::Absent) };
     let Ok(dir) = Dir::open(parent) else { return Ok(PathState::Absent) };
     let Ok((facts, stamp)) = dir.examine(name) else { return Ok(PathState::Absent) };
     read_state(&dir, name, facts.kind, facts.mode, &stamp, store)
@@ -440,7 +439,7 @@ mod tests {
                 carry_out(&root, act);
                 if let Act::Look = act {
                     for change in view.look(&mut store).expect("readable") {
-                        let path = change.relative().into_owned();
+                        let path = change.path().into_owned();
                         let before = told.remove(&path).unwrap_or(PathState::Absent);
                         prop_assert_eq!(&before, &change.before, "{}", path.display());
                         if change.after != PathState::Absent {

@@ -51,7 +51,7 @@ impl PathState {
 /// A path that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathChange {
-    /// Within the workspace, quoted where it is no plain text.
+    /// Within the workspace, or absolute outside of it; quoted where it is no plain text.
     pub path: String,
     pub before: PathState,
     pub after: PathState,
@@ -62,8 +62,8 @@ impl PathChange {
         Self { path: file_name::quote(path).into_owned(), before, after }
     }
 
-    /// The path within the workspace.
-    pub fn relative(&self) -> Cow<'_, Path> {
+    /// The path.
+    pub fn path(&self) -> Cow<'_, Path> {
         file_name::unquote(&self.path)
     }
 
