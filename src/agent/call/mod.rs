@@ -12,6 +12,7 @@ mod arguments;
 mod prepare;
 mod permission;
 mod execute;
+mod followed;
 mod schedule;
 mod shape;
 mod settle;

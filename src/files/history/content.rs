@@ -19,6 +19,11 @@ const MOST_BYTES: u64 = 1 << 30;
 /// The longest content, in bytes.
 pub(super) const MOST_UNPACKED: usize = 16 << 20;
 
+/// The directory of the former contents beside a log.
+pub fn contents_beside(log: &Path) -> PathBuf {
+    log.with_file_name("files")
+}
+
 /// The contents that are kept for a workspace.
 pub(super) struct ContentStore {
     dir: PathBuf,

@@ -23,6 +23,11 @@ use crate::files::private::{make_private_dir, private_file};
 
 use super::state::{PathChange, PathState};
 
+/// The journal beside a log.
+pub fn journal_beside(log: &Path) -> PathBuf {
+    log.with_extension("files")
+}
+
 /// The call behind changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangingCall {

@@ -23,6 +23,7 @@ mod excluded;
 mod scan;
 mod journal;
 mod seen;
+mod tracker;
 mod restore;
 mod transfer;
 #[cfg(all(test, unix))]
@@ -32,31 +33,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::files::file_name;
-
-use content::ContentStore;
-use journal::{BegunCall, ChangeRecord, FileJournal, JournalLine, NamedStates};
+use journal::JournalLine;
 use restore::{apply_changes, plan_reversal};
-use scan::{ScanError, SeenPath, WorkspaceView, look_at};
-use seen::LastLook;
+use scan::ScanError;
+use tracker::Tracker;
 
+pub use content::contents_beside;
 pub use excluded::AppearedPaths;
-pub use journal::ChangingCall;
+pub use journal::{ChangingCall, journal_beside};
 pub use restore::RestorePlan;
 pub use state::{PathChange, PathState};
-
-/// The ending of a journal's name.
-const ENDING: &str = "files";
-
-/// The journal beside a log.
-pub fn journal_beside(log: &Path) -> PathBuf {
-    log.with_extension(ENDING)
-}
-
-/// The directory of the former contents beside a log.
-pub fn contents_beside(log: &Path) -> PathBuf {
-    log.with_file_name(ENDING)
-}
 
 /// The history of the files of one session.
 pub struct FileHistory {
@@ -83,16 +69,6 @@ enum HistoryStage {
     Ready(Box<Tracker>),
     /// Changes are not followed, for this reason.
     Off(String),
-}
-
-struct Tracker {
-    view: WorkspaceView,
-    store: ContentStore,
-    journal: FileJournal,
-    /// What the calls that run name and no look comes by, as it was last.
-    named: NamedStates,
-    /// The step of the last call of this turn, if it left commands in the background: what changes is theirs.
-    left_by: Option<u64>,
 }
 
 /// What an undo or a redo did.
@@ -285,109 +261,6 @@ impl HistoryStage {
             Self::Off(why) => Err(why.clone()),
             Self::Fresh => Err("the workspace was not looked at".to_owned()),
         }
-    }
-}
-
-impl Tracker {
-    fn open(root: &Path, log: &Path) -> Result<Self, ScanError> {
-        let place = contents_beside(log);
-        let store = ContentStore::open(&place)?;
-        let journal = FileJournal::open(&journal_beside(log))?;
-        let last = LastLook::load(&place);
-        let is_own = last.log == log.to_string_lossy();
-        let change = last.change;
-        let mut seen = last.into_seen();
-        if is_own {
-            let since = journal.records.iter().filter(|record| record.number > change);
-            let since = since.flat_map(|record| &record.changes).filter(|change| change.path().is_relative());
-            seen.extend(since.map(|change| {
-                (change.path().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
-            }));
-        }
-        let named = journal.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();
-        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal, named, left_by: None };
-        let changes = tracker.look()?;
-        if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
-            if is_own {
-                tracker.record(by, changes)?;
-            } else {
-                // Another session looked since, or what was seen is damaged.
-                tracker.journal.add(JournalLine::Missed(by))?;
-            }
-        }
-        tracker.note_look(log);
-        Ok(tracker)
-    }
-
-    fn begin_call(&mut self, by: &ChangingCall, named: &[PathBuf], is_alone: bool) -> Result<(), ScanError> {
-        if is_alone {
-            self.settle()?;
-            self.take_left()?;
-            self.named.clear();
-            let by_commands = std::mem::take(&mut self.view.appeared);
-            self.look()?;
-            // The rest is a person's.
-            self.view.appeared = by_commands;
-        }
-        let root = &self.view.root;
-        for path in named {
-            // Directories that are missing are made with it.
-            let missing = path.ancestors().skip(1).take_while(|above| above.symlink_metadata().is_err());
-            for path in std::iter::once(path.as_path()).chain(missing) {
-                let name = path.strip_prefix(root).unwrap_or(path);
-                if !self.view.seen.contains_key(name) {
-                    let state = look_at(path, &mut self.store)?;
-                    self.named.entry(file_name::quote(name).into_owned()).or_insert(state);
-                }
-            }
-        }
-        if is_alone {
-            let begun = BegunCall { by: by.clone(), named: self.named.clone() };
-            self.journal.add(JournalLine::Begun(begun))?;
-        }
-        Ok(())
-    }
-
-    /// Records what commands in the background changed.
-    fn take_left(&mut self) -> Result<(), ScanError> {
-        let Some(item) = self.left_by.take() else { return Ok(()) };
-        let changes = self.look()?;
-        self.record(ChangingCall { item, call: "background".to_owned() }, changes)
-    }
-
-    /// Records what a call changed that was interrupted.
-    fn settle(&mut self) -> Result<(), ScanError> {
-        let Some(open) = self.journal.open.clone() else { return Ok(()) };
-        let changes = self.look()?;
-        self.record(open.by, changes)
-    }
-
-    fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
-        // A damaged line may hold one of the numbers before it.
-        let FileJournal { records, damaged, .. } = &self.journal;
-        let number = records.last().map_or(0, |record| record.number) + 1 + damaged.len() as u64;
-        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, changes }))?)
-    }
-
-    fn look(&mut self) -> Result<Vec<PathChange>, ScanError> {
-        let mut changes = self.view.look(&mut self.store)?;
-        for (path, state) in &mut self.named {
-            let name = file_name::unquote(path);
-            if self.view.seen.contains_key(&*name) {
-                continue;
-            }
-            let after = look_at(&self.view.root.join(name), &mut self.store)?;
-            if after != *state {
-                let before = std::mem::replace(state, after.clone());
-                changes.push(PathChange { path: path.clone(), before, after });
-            }
-        }
-        Ok(changes)
-    }
-
-    fn note_look(&self, log: &Path) {
-        let change = self.journal.records.last().map_or(0, |record| record.number);
-        LastLook::new(log, change, &self.view.seen).save(&contents_beside(log));
     }
 }
 
