@@ -183,7 +183,7 @@ fn what_tools_did_outside_and_where_git_ignores_it_is_undone_too() {
 #[test]
 fn a_call_that_was_killed_is_undone_too() {
     let place = workspace_with(&[("a.txt", "before\n")]);
-    let server = runs(&["echo half > a.txt; echo begun; sleep 1000"]);
+    let server = runs(&["echo half > a.txt; echo beg''un; sleep 1000"]);
     let run = Run::at(&place).args(["run", "-v", "--approve", "all", "do it"]).server(&server).spawn();
     run.wait_stderr("begun");
     run.signal(Signal::SIGKILL);

@@ -85,7 +85,7 @@ pub(super) fn apply_changes(
         change.before != PathState::Absent && !is_same_kind
     };
     let mut sorted: Vec<(PathBuf, &PathChange)> =
-        changes.iter().map(|change| (change.path().into_owned(), change)).collect();
+        changes.iter().map(|change| (change.to_path().into_owned(), change)).collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     // What is in a directory goes before it, and comes after it.
     let mut gone = BTreeMap::new();

@@ -439,7 +439,7 @@ mod tests {
                 carry_out(&root, act);
                 if let Act::Look = act {
                     for change in view.look(&mut store).expect("readable") {
-                        let path = change.path().into_owned();
+                        let path = change.to_path().into_owned();
                         let before = told.remove(&path).unwrap_or(PathState::Absent);
                         prop_assert_eq!(&before, &change.before, "{}", path.display());
                         if change.after != PathState::Absent {

@@ -63,7 +63,7 @@ impl PathChange {
     }
 
     /// The path.
-    pub fn path(&self) -> Cow<'_, Path> {
+    pub fn to_path(&self) -> Cow<'_, Path> {
         file_name::unquote(&self.path)
     }
 

@@ -35,9 +35,9 @@ impl Tracker {
         let mut seen = last.into_seen();
         if is_own {
             let since = journal.records.iter().filter(|record| record.number > change);
-            let since = since.flat_map(|record| &record.changes).filter(|change| change.path().is_relative());
+            let since = since.flat_map(|record| &record.changes).filter(|change| change.to_path().is_relative());
             seen.extend(since.map(|change| {
-                (change.path().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
+                (change.to_path().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
             }));
         }
         let named = journal.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();

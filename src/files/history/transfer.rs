@@ -31,7 +31,7 @@ impl FileHistory {
         };
         let own = self.plan(Direction::Undo(0))?.unwrap_or_default();
         // Each as it is here, and as it was before, which is what is expected there. What is outside is there already.
-        let changes = own.changes.iter().filter(|change| change.path().is_relative() && is_meant(&change.path));
+        let changes = own.changes.iter().filter(|change| change.to_path().is_relative() && is_meant(&change.path));
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
         let planned = plan_reversal(to, changes, &mut tracker.store);

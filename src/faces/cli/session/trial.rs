@@ -83,7 +83,7 @@ fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> R
         (1..MOST_NAMES).map(|n| if n == 1 { format!("{path}.trial") } else { format!("{path}.trial-{n}") });
     for name in names {
         let beside = PathChange { path: name.clone(), before: PathState::Absent, after: after.clone() };
-        if workspace.join(beside.path()).symlink_metadata().is_err() {
+        if workspace.join(beside.to_path()).symlink_metadata().is_err() {
             return match history.transfer(workspace, &[beside])?.failed.pop() {
                 Some(why) => Err(why),
                 None => Ok(format!(
