@@ -34,6 +34,10 @@ pub(super) struct Places {
     pub repositories: Vec<PathBuf>,
     /// The files that point to a git directory elsewhere, and others that may go with their directory.
     pub pointers: Vec<PathBuf>,
+    /// Git directories beyond the limit: known, but not guarded.
+    pub unguarded: BTreeSet<PathBuf>,
+    /// True if there are more directories than were visited.
+    pub is_cut: bool,
 }
 
 /// The places of a workspace, and those of the repositories in what its commands may write.
@@ -58,14 +62,16 @@ pub(super) fn find_places(plan: &Boundary) -> Vec<Arc<Places>> {
 }
 
 /// The git directories in what commands may write, and the `.git` entries that lead to others, which are not among the
-/// known places. There is no limit to their number. The workspace is left out if it `is_followed`.
+/// known places, however many. The workspace is left out if it `is_followed`, or if not all of it was known before.
 pub(super) fn find_unknown(plan: &Boundary, known: &[Arc<Places>], is_followed: bool) -> Vec<PathBuf> {
-    let search = PlaceSearch { most_repositories: MOST_DIRS, ..PlaceSearch::new(plan) };
-    let found = search.run(!is_followed);
-    let known: BTreeSet<_> =
-        known.iter().flat_map(|places| places.repositories.iter().chain(&places.pointers)).collect();
-    let pointers = found.pointers.into_iter().filter(|path| path.file_name().is_some_and(is_git));
-    found.repositories.into_iter().chain(pointers).filter(|path| !known.contains(path)).collect()
+    let found = PlaceSearch::new(plan).run(!is_followed && !known.iter().any(|places| places.is_cut));
+    let list = |places: &Places| {
+        let pointers = places.pointers.iter().filter(|path| path.file_name().is_some_and(is_git));
+        let all = places.repositories.iter().chain(&places.unguarded).chain(pointers);
+        all.cloned().collect::<BTreeSet<PathBuf>>()
+    };
+    let known: BTreeSet<PathBuf> = known.iter().flat_map(|places| list(places)).collect();
+    list(&found).difference(&known).cloned().collect()
 }
 
 /// The places of a repository that a command made, by the path of its `.git` in the workspace, or its own if it is bare.
@@ -91,14 +97,12 @@ struct PlaceSearch<'a> {
     nested: usize,
     /// The directories that were visited.
     visited: usize,
-    most_repositories: usize,
 }
 
 impl<'a> PlaceSearch<'a> {
     fn new(plan: &'a Boundary) -> Self {
         let written = plan.write.iter().filter_map(|dir| crate::files::canonicalize(dir).ok()).collect();
-        let (workspace, most_repositories) = (plan.workspace.as_path(), MOST_REPOSITORIES);
-        Self { workspace, written, places: Places::default(), nested: 0, visited: 0, most_repositories }
+        Self { workspace: &plan.workspace, written, places: Places::default(), nested: 0, visited: 0 }
     }
 
     fn run(mut self, goes_down: bool) -> Places {
@@ -111,7 +115,7 @@ impl<'a> PlaceSearch<'a> {
         let mut queue: VecDeque<_> = goes_down.then(|| (search.workspace.to_path_buf(), 0)).into_iter().collect();
         while let Some((dir, level)) = queue.pop_front() {
             search.visited += 1;
-            if search.visited > MOST_DIRS || search.places.repositories.len() >= search.most_repositories {
+            if search.visited > MOST_DIRS {
                 break;
             }
             // A git directory of any name: a bare repository.
@@ -132,6 +136,7 @@ impl<'a> PlaceSearch<'a> {
                 }
             }
         }
+        self.places.is_cut = self.visited > MOST_DIRS;
         self.places
     }
 
@@ -146,7 +151,7 @@ impl<'a> PlaceSearch<'a> {
     fn place(&mut self, row: &ProtectedEntry, path: &Path) {
         let Some(path) = self.find_watched(path).filter(|_| self.nested < MOST_NESTED) else { return };
         self.nested += 1;
-        let Places { files, dirs, repositories, pointers } = &mut self.places;
+        let Places { files, dirs, repositories, pointers, .. } = &mut self.places;
         let (watched, may_go) =
             if row.kind == ProtectedKind::Dir { (dirs, repositories) } else { (files, pointers) };
         watched.push(path.clone());
@@ -202,10 +207,15 @@ impl<'a> PlaceSearch<'a> {
     fn add(&mut self, dir: &Path) {
         let Some(dir) = self.find_watched(dir) else { return };
         let known = &self.places.repositories;
-        if dir != Path::new(".git") && !known.contains(&dir) && known.len() < self.most_repositories {
-            protected::of_git().for_each(|row| self.places.add(&row, &dir));
-            self.places.repositories.push(dir);
+        if dir == Path::new(".git") || known.contains(&dir) {
+            return;
         }
+        if known.len() >= MOST_REPOSITORIES {
+            self.places.unguarded.insert(dir);
+            return;
+        }
+        protected::of_git().for_each(|row| self.places.add(&row, &dir));
+        self.places.repositories.push(dir);
     }
 
     /// The name of a path, if commands may write it at all.
