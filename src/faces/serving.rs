@@ -24,7 +24,7 @@ pub struct ServingSetup {
 pub struct ClientAdditions {
     /// Under the same policy as the person's own.
     pub servers: Vec<McpServerConfig>,
-    /// Absolute directories, which join those of `sandbox.write`.
+    /// Absolute directories, which join those of `sandbox.write`, except for what holds the home.
     pub dirs: Vec<String>,
 }
 
@@ -123,6 +123,8 @@ pub fn load_with_additions(
     let mut config = config.map_err(|error| ServingError::Configuration(error.to_string()))?;
     let passed = added.servers.iter().map(|server| (server.name.clone(), server.clone()));
     config.servers.extend(passed);
-    config.agents.values_mut().for_each(|agent| agent.sandbox.write.extend_from_slice(&added.dirs));
+    let dirs = added.dirs.iter().filter(|dir| !config.dirs.home.starts_with(dir)).cloned();
+    let dirs: Vec<String> = dirs.collect();
+    config.agents.values_mut().for_each(|agent| agent.sandbox.write.extend_from_slice(&dirs));
     Ok(Arc::new(config))
 }

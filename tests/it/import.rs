@@ -51,7 +51,7 @@ fn settle_home() -> Arc<Place> {
         ".claude/settings.json",
         r#"{ // with a comment
         "permissions": { "allow": ["Bash(npm run test:*)", "mcp__git", "WebFetch(domain:a.example)"], "deny": ["Read(./.env)"],
-                         "additionalDirectories": ["~/lib", "../docs"] },
+                         "additionalDirectories": ["~/lib", "../docs", "/"] },
         "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "true", "timeout": 5 },
                                                                   { "type": "prompt", "prompt": "x" }] }],
                    "SubagentStop": [{ "hooks": [{ "type": "command", "command": "x" }] }] },
@@ -106,6 +106,7 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         ("claude rule deny Read(./.env)", "taken"),
         ("claude directory ~/lib", "taken"),
         ("claude directory ../docs", "not possible"),
+        ("claude directory /", "not possible"),
         ("claude hook claude-pretooluse-1", "rewritten"),
         ("claude hook PreToolUse 2", "not possible"),
         ("claude hook SubagentStop 1", "not possible"),

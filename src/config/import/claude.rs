@@ -100,6 +100,7 @@ pub(super) fn take_directories(home: &mut ForeignHome<'_>, dirs: &Value) {
     for dir in dirs.as_array().into_iter().flatten().filter_map(Value::as_str) {
         match dir {
             _ if home.is_project => home.leave("directory", dir, "a project does not widen what may be written"),
+            dir if home.is_within(dir) => home.leave("directory", dir, "your whole home is in it"),
             dir if dir.starts_with(['/', '~']) => {
                 home.add("directory", dir, EntryPlan::List(SettingsList::Directories, vec![quote(dir)]), "");
             }

@@ -56,6 +56,14 @@ impl<'a> ForeignHome<'a> {
         self.is_project && crate::files::canonicalize(path).is_ok_and(|whole| !whole.starts_with(self.workspace))
     }
 
+    /// True if the home is in a directory of a person's settings, or is it.
+    pub fn is_within(&self, dir: &str) -> bool {
+        match dir.strip_prefix('~') {
+            Some(rest) => rest.trim_matches('/').is_empty(),
+            None => self.home.starts_with(dir),
+        }
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.home.join(below)
     }
