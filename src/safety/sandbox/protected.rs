@@ -113,8 +113,8 @@ impl Protection {
 }
 
 impl Sandbox {
-    /// Guards what commands of a turn made: the repositories that are known, and those that a search finds where nothing
-    /// follows changes. That is the workspace, too, if there are no known ones.
+    /// Guards the repositories that commands of a turn made: those that were `followed` in the workspace, and those that a
+    /// search finds in further directories. Where nothing follows the workspace, it is searched as well.
     pub fn guard_turn(&self, followed: Option<&[PathBuf]>) -> Undone {
         let has_written = self.0.has_written.load(Ordering::Relaxed);
         let find = || find_unknown(&self.0.plan, &self.0.all_places(), followed.is_some());
