@@ -65,10 +65,7 @@ impl<'de> Deserialize<'de> for WrittenDuration {
         let text = match Value::deserialize(deserializer)? {
             Value::String(text) => text,
             Value::Number(seconds) => seconds.to_string(),
-            other => {
-                let why = format!("{other} is not a duration: write it like 20ms, 1s or 30m");
-                return Err(de::Error::custom(why));
-            }
+            other => return Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms"))),
         };
         parse_duration(&text).map(Self).map_err(de::Error::custom)
     }

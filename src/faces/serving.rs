@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::assembly::{self, RunOptions};
 use crate::config::{self, Config, Env, LoadOptions, McpServerConfig, SettingFlags, StoredKeys, TrustStore};
+use crate::files::canonicalize;
 use crate::files::workspace::Workspace;
 use crate::tools;
 
@@ -123,8 +124,8 @@ pub fn load_with_additions(
     let mut config = config.map_err(|error| ServingError::Configuration(error.to_string()))?;
     let passed = added.servers.iter().map(|server| (server.name.clone(), server.clone()));
     config.servers.extend(passed);
-    let dirs = added.dirs.iter().filter(|dir| !config.dirs.home.starts_with(dir)).cloned();
-    let dirs: Vec<String> = dirs.collect();
-    config.agents.values_mut().for_each(|agent| agent.sandbox.write.extend_from_slice(&dirs));
+    let home = canonicalize(&config.dirs.home).unwrap_or_default();
+    let dirs = added.dirs.iter().filter(|dir| !home.starts_with(dir));
+    config.agents.values_mut().for_each(|agent| agent.sandbox.write.extend(dirs.clone().cloned()));
     Ok(Arc::new(config))
 }

@@ -225,8 +225,10 @@ fn further_directories_of_an_editor_belong_to_the_work_as_long_as_it_names_them(
     fs::create_dir(&lib).expect("made");
     fs::write(lib.join("notes"), "of the library\n").expect("written");
     let cwd = editor.place.workspace();
-    let begun =
-        editor.ask("session/new", &json!({ "cwd": cwd, "mcpServers": [], "additionalDirectories": [lib, "/"] }));
+    let house = lib.with_file_name("house");
+    std::os::unix::fs::symlink(editor.place.home(), &house).expect("linked");
+    let begun = editor
+        .ask("session/new", &json!({ "cwd": cwd, "mcpServers": [], "additionalDirectories": [lib, "/", house] }));
     let session = begun["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
     editor.prompt(&session, "write");
     assert!(editor.questions.is_empty() && lib.join("new").exists());

@@ -25,6 +25,7 @@ use crate::faces::chat;
 use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
 use crate::faces::collector::CollectorExport;
 use crate::faces::serving::{ClientAdditions, ServingError, ServingSetup, load_with_additions};
+use crate::files::canonicalize;
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
 use crate::safety::{Approver, sandbox};
@@ -349,11 +350,12 @@ fn refuse_setup(error: SetupError) -> RpcError {
     RpcError::new(RpcError::INTERNAL, error.message)
 }
 
-/// The directories beside the workspace that an editor passes.
+/// The directories beside the workspace that an editor passes, with links followed.
 fn read_dirs(passed: &Value) -> Result<Vec<String>, RpcError> {
     let read = |dir: &Value| {
-        let dir = dir.as_str().filter(|dir| Path::new(dir).is_absolute() && Path::new(dir).is_dir());
-        dir.map(str::to_owned)
+        let dir = dir.as_str().map(Path::new).filter(|dir| dir.is_absolute());
+        let real = dir.and_then(|dir| canonicalize(dir).ok()).filter(|dir| dir.is_dir());
+        real.and_then(|dir| dir.to_str().map(str::to_owned))
             .ok_or_else(|| RpcError::params("an additional directory is an absolute path that exists"))
     };
     passed.as_array().into_iter().flatten().map(read).collect()

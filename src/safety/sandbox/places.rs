@@ -67,10 +67,9 @@ pub(super) fn find_unknown(plan: &Boundary, known: &[Arc<Places>], is_followed: 
     let found = PlaceSearch::new(plan).run(!is_followed && !known.iter().any(|places| places.is_cut));
     let list = |places: &Places| {
         let pointers = places.pointers.iter().filter(|path| path.file_name().is_some_and(is_git));
-        let all = places.repositories.iter().chain(&places.unguarded).chain(pointers);
-        all.cloned().collect::<BTreeSet<PathBuf>>()
+        places.repositories.iter().chain(&places.unguarded).chain(pointers).cloned().collect::<BTreeSet<_>>()
     };
-    let known: BTreeSet<PathBuf> = known.iter().flat_map(|places| list(places)).collect();
+    let known = known.iter().flat_map(|places| list(places)).collect();
     list(&found).difference(&known).cloned().collect()
 }
 
