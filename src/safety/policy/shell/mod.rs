@@ -8,6 +8,7 @@ mod compound;
 mod document;
 mod reader;
 mod simple;
+mod skim;
 mod words;
 mod wrappers;
 
@@ -345,6 +346,12 @@ mod tests {
             ("watch -n 1 'rm y'", "rm y"),
             ("sudo --what rm y", "rm y"),
             ("alias x='rm y; $z'", "rm y"),
+            ("x=(1 2); rm y", "rm y"),
+            ("for ((i=0;i<1;i++)); do rm y; done", "rm y"),
+            ("[[ a =~ (b|c) ]]; sudo rm y", "/ rm y"),
+            ("echo ✅; rm 'y'", "rm y"),
+            ("echo →\nrm y > z", "rm y"),
+            ("a b\u{a0}c && rm y", "rm y"),
         ] {
             assert!(shown(line).contains(hidden), "{line:?}: {}", shown(line));
         }

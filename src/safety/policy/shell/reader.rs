@@ -3,7 +3,7 @@
 //!
 //! One pass over the bytes, without going back, and a bound on the depth: time and memory are linear in the length.
 //! A construct that shells read differently, or that is not understood, ends the reading or marks the line as doubtful;
-//! everything found until then stays.
+//! everything found until then stays, and the rest is skimmed (`skim`).
 
 use super::ShellScript;
 
@@ -51,6 +51,7 @@ impl<'t> ShellReader<'t> {
     pub fn read(mut self) -> ShellScript {
         if let Err(GiveUp(why)) = self.commands() {
             self.doubt(why);
+            self.skim();
         }
         self.script
     }

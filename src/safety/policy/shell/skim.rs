@@ -1,0 +1,41 @@
+//! Skims the rest of a line that is not understood: whatever could be a command or a file in it counts as one.
+
+use super::reader::ShellReader;
+use super::{Arg, Redirect, Simple};
+
+/// Words after which a command begins.
+const BEFORE_COMMANDS: [&str; 8] = ["do", "then", "else", "elif", "if", "while", "until", "!"];
+
+impl ShellReader<'_> {
+    /// Adds what the text after the last command that was read could run and open, whatever its quotes and brackets mean.
+    pub(super) fn skim(&mut self) {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let from = before.rfind(|c: char| c.is_ascii_whitespace() || ends_command(c)).map_or(0, |at| at + 1);
+        let rest = self.text.get(from..).unwrap_or_default();
+        for part in rest.split(ends_command) {
+            self.skim_command(&part.replace('>', " > ").replace('<', " < "));
+        }
+    }
+
+    fn skim_command(&mut self, text: &str) {
+        let (mut argv, mut opened) = (Vec::new(), None);
+        for word in text.split_whitespace() {
+            let word: String = word.chars().filter(|c| !['\'', '"', '\\'].contains(c)).collect();
+            match word.as_str() {
+                ">" | "<" => opened = Some(word == ">"),
+                _ if argv.is_empty() && BEFORE_COMMANDS.contains(&word.as_str()) => {}
+                _ => match opened.take() {
+                    Some(writes) => self.script.files.push(Redirect { target: Arg::Literal(word), writes }),
+                    None => argv.push(Arg::Literal(word)),
+                },
+            }
+        }
+        if !argv.is_empty() {
+            self.script.commands.push(Simple::new(argv, self.depth));
+        }
+    }
+}
+
+fn ends_command(c: char) -> bool {
+    matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '{' | '}' | '\n')
+}
