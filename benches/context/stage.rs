@@ -97,7 +97,7 @@ pub fn runtime() -> tokio::runtime::Runtime {
 }
 
 pub fn conversation(dir: &Path) -> Conversation {
-    let about = About { workspace: dir, copy: None, agent: "default", model: "default" };
+    let about = About { workspace: dir, copy: None, is_layer: false, agent: "default", model: "default" };
     Conversation::new(Session::ephemeral(about, NOON), NOON)
 }
 

@@ -64,7 +64,8 @@ fn recalled_of_20_megabytes(bencher: Bencher<'_, '_>, (when, hits): (&str, usize
 fn log(megabytes: usize) -> (TempDir, Store, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Store::new(dir.path());
-    let about = About { workspace: Path::new("/w"), copy: None, agent: "default", model: "default" };
+    let about =
+        About { workspace: Path::new("/w"), copy: None, is_layer: false, agent: "default", model: "default" };
     let mut session = store.create(about, NOON);
     session.say(UserText::by_person("the first of all"), NOON).expect("written");
     let mut written = 0;

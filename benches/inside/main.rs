@@ -116,7 +116,7 @@ fn services(config: &Arc<Config>, workspace: &Workspace) -> Services {
 }
 
 fn about(workspace: &Path) -> About<'_> {
-    About { workspace, copy: None, agent: "default", model: "default" }
+    About { workspace, copy: None, is_layer: false, agent: "default", model: "default" }
 }
 
 // ------------------------------------------------------------------------------------------------ a request

@@ -1,4 +1,5 @@
-//! A copy of a workspace in which changes are tried: nothing reaches the workspace until they are applied.
+//! A copy of a workspace in which changes are tried, or the directory of a layer over it: nothing reaches the workspace
+//! until they are applied.
 //!
 //! Copied is the whole repository around the workspace, so that git works in it, or the workspace where there is none.
 //! Ignored files (dependencies, builds) come last, as far as there is room. File systems that can share blocks share
@@ -9,6 +10,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Component, Path, PathBuf};
 
 use crate::files::disk::{self, CopyWatch, Dir, DirEntryKind, FileFacts, copy_tree, measure_tree, split_path};
@@ -24,13 +26,17 @@ const MOST_BYTES: u64 = 2 << 30;
 const MOST_ENTRIES: usize = 300_000;
 /// What ends the name of the file beside a copy.
 const LOCK: &str = "lock";
+/// The directory of a layer with what changed, as an overlay calls it.
+const UPPER: &str = "upper";
 /// The most paths that are named as left out.
 const MOST_NAMED: usize = 5;
 
-/// A copy of a workspace. Dropping it removes it, unless it was kept.
+/// A copy of a workspace, or the directory of a layer over it. Dropping it removes it, unless it was kept.
 #[derive(Debug)]
 pub struct TrialCopy {
     top: PathBuf,
+    /// The directory around the workspace that it is of.
+    source: PathBuf,
     workspace: PathBuf,
     is_kept: bool,
     /// Locked as long as this process lives.
@@ -45,36 +51,70 @@ impl TrialCopy {
     /// # Errors
     /// A sentence: it is too large, or the disk fails. Nothing is left then.
     pub fn make(workspace: &Workspace, all: &Path, owner: &Path) -> Result<Self, String> {
-        let source = workspace.git_root().unwrap_or(workspace.root());
-        let failed = |error: io::Error| format!("{} cannot be copied for a trial: {error}", source.display());
-        make_private_dir(all).map_err(failed)?;
-        let all = crate::files::canonicalize(all).map_err(failed)?;
-        if all.starts_with(source) {
-            return Err(format!("{} holds the copies of trials itself: start in a project", source.display()));
-        }
-        let tail = std::iter::repeat_with(fastrand::alphanumeric).take(8).map(|c| c.to_ascii_lowercase());
-        let top = all.join(tail.collect::<String>());
-        let mut lock = File::create_new(lock_of(&top)).map_err(failed)?;
-        lock.try_lock().map_err(|error| failed(error.into()))?;
-        lock.write_all(owner.as_os_str().as_encoded_bytes()).map_err(failed)?;
-        let (parent, name) = split_path(source).ok().flatten().ok_or("the root directory cannot be copied")?;
-        let inner = workspace.root().strip_prefix(source).unwrap_or(Path::new(""));
-        let mut copy = Self {
-            workspace: top.join(name).join(inner),
-            top: top.clone(),
-            is_kept: false,
-            lock: Some(lock),
-            left_out: None,
-        };
-        make_private_dir(&top).map_err(failed)?;
+        let mut copy = Self::begin(workspace, all, owner, None)?;
+        let failed = |error| fail(&copy.source, error);
+        let (parent, name) =
+            split_path(&copy.source).ok().flatten().ok_or("the root directory cannot be copied")?;
         let mut watch = WorkspaceCopy::new(parent, name);
-        let made = Dir::open(parent).and_then(|from| watch.copy_all(&from, &Dir::open(&top)?));
+        let made = Dir::open(parent).and_then(|from| watch.copy_all(&from, &Dir::open(&copy.top)?));
         made.map_err(failed)?;
         copy.left_out = watch.describe_left_out();
         Ok(copy)
     }
 
-    /// The workspace in the copy.
+    /// Makes a new directory in `all` for a layer over the repository around a workspace; nothing is copied.
+    ///
+    /// # Errors
+    /// A sentence: the disk fails, or the workspace cannot have one. Nothing is left then.
+    pub fn make_layer(workspace: &Workspace, all: &Path, owner: &Path) -> Result<Self, String> {
+        let copy = Self::begin(workspace, all, owner, Some(OsStr::new(UPPER)))?;
+        let failed = |error| fail(&copy.source, error);
+        if copy.source.join(".git").is_file() {
+            // It names a directory outside, in which commands of the trial would change the real repository.
+            return Err("it is a linked work tree".to_owned());
+        }
+        make_private_dir(&copy.top.join("work")).map_err(failed)?;
+        let upper = copy.top.join(UPPER);
+        let inner = copy.workspace.strip_prefix(&upper).unwrap_or(Path::new(""));
+        let mut made = PathBuf::new();
+        // Of a directory in both, the layer's owner and mode are seen.
+        for part in iter::once(OsStr::new("")).chain(inner.iter()) {
+            made.push(part);
+            copy_dir(&copy.source.join(&made), &upper.join(&made)).map_err(failed)?;
+        }
+        Ok(copy)
+    }
+
+    /// Makes the directory, with the file that says who may name it. `name` is that of the directory in it for the
+    /// source; else it is the source's.
+    fn begin(workspace: &Workspace, all: &Path, owner: &Path, name: Option<&OsStr>) -> Result<Self, String> {
+        let source = workspace.git_root().unwrap_or(workspace.root());
+        let failed = |error| fail(source, error);
+        make_private_dir(all).map_err(failed)?;
+        let all = crate::files::canonicalize(all).map_err(failed)?;
+        if all.starts_with(source) {
+            return Err(format!("{} holds the copies of trials itself: start in a project", source.display()));
+        }
+        let tail = iter::repeat_with(fastrand::alphanumeric).take(8).map(|c| c.to_ascii_lowercase());
+        let top = all.join(tail.collect::<String>());
+        let mut lock = File::create_new(lock_of(&top)).map_err(failed)?;
+        lock.try_lock().map_err(|error| failed(error.into()))?;
+        lock.write_all(owner.as_os_str().as_encoded_bytes()).map_err(failed)?;
+        let inner = workspace.root().strip_prefix(source).unwrap_or(Path::new(""));
+        let name = name.or(source.file_name()).unwrap_or(OsStr::new(UPPER));
+        let copy = Self {
+            source: source.to_path_buf(),
+            workspace: top.join(name).join(inner),
+            top,
+            is_kept: false,
+            lock: Some(lock),
+            left_out: None,
+        };
+        make_private_dir(&copy.top).map_err(failed)?;
+        Ok(copy)
+    }
+
+    /// The workspace in the copy; in the layer, what changed in it.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
@@ -120,6 +160,42 @@ pub fn find_abandoned(all: &Path, owner: &Path) -> Vec<PathBuf> {
     let locks =
         names.filter(|path| path.extension().is_some_and(|end| end == LOCK)).filter(is_own).filter(is_free);
     locks.map(|lock| lock.with_extension("")).collect()
+}
+
+/// A layer over a directory that holds a workspace.
+#[derive(Debug)]
+pub struct TrialLayer {
+    /// The directory of the layer, with what an overlay needs.
+    pub top: PathBuf,
+    /// The directory that it is over.
+    pub source: PathBuf,
+    /// The path of the workspace in that.
+    pub inner: PathBuf,
+}
+
+/// The layer in `all` in which `changed` is what changed in a workspace.
+pub fn find_layer(all: &Path, changed: &Path, workspace: &Path) -> Option<TrialLayer> {
+    let top = find_trial(all, changed)?;
+    let inner = changed.strip_prefix(top.join(UPPER)).ok()?.to_path_buf();
+    let source = workspace.ancestors().nth(inner.components().count())?.to_path_buf();
+    Some(TrialLayer { top, source, inner })
+}
+
+fn fail(source: &Path, error: io::Error) -> String {
+    format!("{} cannot be copied for a trial: {error}", source.display())
+}
+
+/// Makes a directory like another one, without what is in it.
+fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    let facts = fs::symlink_metadata(from)?;
+    make_private_dir(to)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, chown};
+        // Only the superuser can give it away.
+        let _ = chown(to, Some(facts.uid()), Some(facts.gid()));
+    }
+    fs::set_permissions(to, facts.permissions())
 }
 
 fn lock_of(top: &Path) -> PathBuf {

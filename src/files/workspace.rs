@@ -27,6 +27,7 @@ pub struct Workspace {
     beside: Arc<[PathBuf]>,
     private: Option<Private>,
     denied: DeniedFiles,
+    layer: Option<PathBuf>,
 }
 
 /// Paths that are looked up when they are first asked for: a start does without them.
@@ -74,6 +75,7 @@ impl Workspace {
             beside: Arc::default(),
             private: None,
             denied: DeniedFiles::default(),
+            layer: None,
         })
     }
 
@@ -158,6 +160,16 @@ impl Workspace {
         let dirs = dirs.iter().filter_map(|dir| crate::files::canonicalize(dir).ok());
         let beside = dirs.filter(|dir| !self.is_in(dir)).collect();
         Self { beside, ..self }
+    }
+
+    /// Sets where what changes in it is kept, as this process entered a layer over it.
+    pub fn with_layer(self, layer: PathBuf) -> Self {
+        Self { layer: Some(layer), ..self }
+    }
+
+    /// Where what changes in it is kept, if that is not in it.
+    pub fn layer(&self) -> Option<&Path> {
+        self.layer.as_deref()
     }
 
     /// True if `path`, which was resolved, is in a directory that the settings add.

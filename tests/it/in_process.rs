@@ -73,7 +73,13 @@ pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hea
     let config = Arc::new(load_config(&options).expect("the configuration is valid"));
     let services =
         assembly::assemble_services(&config, &workspace, &RunOptions::default(), person).expect("an agent");
-    let about = About { workspace: workspace.root(), copy: None, agent: "default", model: "scripted-model" };
+    let about = About {
+        workspace: workspace.root(),
+        copy: None,
+        is_layer: false,
+        agent: "default",
+        model: "scripted-model",
+    };
     let now = Timestamp::now();
     let mut conversation = Conversation::new(Session::ephemeral(about, now), now);
     let (events, steering) = (Arc::<Mutex<Vec<Value>>>::default(), Steering::default());

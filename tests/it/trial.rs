@@ -223,3 +223,43 @@ fn a_chat_in_a_trial_has_one_conversation() {
     assert!(chat.screen().contains("The trial changed 6 paths"));
     assert_eq!(place.read("text.txt"), "one\ntwo\n");
 }
+
+#[test]
+fn an_undo_leaves_what_never_reached_the_workspace() {
+    let place = prepare();
+    let keep = place.workspace().join("text.txt");
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    session(&place, &["discard"]).success();
+    fs::write(&keep, "one\nthree\n").expect("written");
+    session(&place, &["undo", "--files"]).success();
+    assert_eq!(place.read("text.txt"), "one\nthree\n", "what the trial had done too is a person's now");
+
+    fs::write(&keep, "one\ntwo\n").expect("written");
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it again"]);
+    fs::write(&keep, "one\nmine\n").expect("written");
+    session(&place, &["apply"]).exits(1).stderr_has("text.txt.trial");
+    session(&place, &["undo", "--files"]).success().stderr_has("create  gone.txt");
+    assert_eq!((place.read("text.txt"), place.read("gone.txt")), ("one\nmine\n".to_owned(), "here\n".to_owned()));
+    assert!(!place.workspace().join("text.txt.trial").exists(), "it is of the trial");
+}
+
+#[test]
+fn a_layer_shows_the_workspace_at_its_own_path_and_says_what_it_does_not_do() {
+    if !has_walls() {
+        return;
+    }
+    let place = prepare();
+    let rename =
+        "pwd; cat /proc/self/mountinfo | grep -c upperdir; perl -e 'rename(\"built\", \"other\") or die $!'";
+    let done = change(&runs(&[rename]), &place, &["--trial", "do it"]);
+    assert!(!done.stderr.contains("Copying"), "{}", done.stderr);
+    let results = session(&place, &["export", "--to", "json"]).success().stdout;
+    assert!(results.contains(&format!("{}\\n", place.workspace().display())), "{results}");
+    assert!(results.contains("cannot be renamed: copy it"), "{results}");
+    // What this program writes there for a person would be seen by nobody.
+    let copied = change(&runs(&["pwd"]), &place, &["--trial", "--output-file", "answer.txt", "and this"]);
+    copied.stderr_has(
+        "Copying the workspace for the trial, as it can have no layer here: answer.txt is written in it",
+    );
+    assert!(place.workspace().join("answer.txt").exists());
+}

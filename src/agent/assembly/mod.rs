@@ -71,7 +71,9 @@ pub use sessions::{
     ForkPoint, OpenedConversation, SessionChoice, edit_session, fork_session, new_run_id, open_conversation,
     open_store, read_conversation,
 };
-pub use trial::{RunPlace, choose_place, remove_trial, require_history, take_changes};
+pub use trial::{
+    RunPlace, TrialWish, choose_place, enter_session, find_outside, remove_trial, require_history, take_changes,
+};
 
 /// The most warnings about the prompts of a project.
 const MOST_TOLD: usize = 20;

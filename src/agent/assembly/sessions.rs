@@ -193,8 +193,9 @@ fn choose_session(
 
 /// What a session says about the agent that writes it.
 pub(super) fn describe_session<'a>(agent: &'a Agent, workspace: &'a Path) -> About<'a> {
-    let copy = Some(agent.workspace.root()).filter(|root| *root != workspace);
-    About { workspace, copy, agent: &agent.name, model: &agent.model.info().id }
+    let layer = agent.workspace.layer();
+    let copy = layer.or_else(|| Some(agent.workspace.root()).filter(|root| *root != workspace));
+    About { workspace, copy, is_layer: layer.is_some(), agent: &agent.name, model: &agent.model.info().id }
 }
 
 /// Makes an id for the run of one process, or of one turn in a chat.

@@ -1,4 +1,4 @@
-//! Trials: a run works in a copy of the workspace, and its changes are applied later, or never.
+//! Trials: a run works in a layer over the workspace or a copy of it, and its changes are applied later, or never.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,19 @@ use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::config::Config;
-use crate::conversation::session::Store;
+use crate::conversation::session::{Session, Store};
 use crate::files::history::{ChangingCall, Direction, RestorePlan};
-use crate::files::trial::{self, TrialCopy, find_trial};
+use crate::files::private::make_private_dir;
+use crate::files::trial::{self, TrialCopy, find_layer, find_trial};
 use crate::files::workspace::Workspace;
+use crate::safety::sandbox::enter_layer;
 
 use super::{SessionChoice, SetupError, open_store};
 
 /// The directory in which a run works.
 pub struct RunPlace {
     pub workspace: Workspace,
-    /// The copy, if this run made one. It is removed with this, unless it is kept.
+    /// The copy or the layer, if this run made one. It is removed with this, unless it is kept.
     pub copy: Option<TrialCopy>,
     /// That an earlier trial goes on.
     pub note: Option<String>,
@@ -28,6 +30,27 @@ impl RunPlace {
     /// The workspace itself.
     fn plain(workspace: &Workspace) -> Self {
         Self { workspace: workspace.clone(), copy: None, note: None, warning: None }
+    }
+
+    /// Puts a layer over the workspace, unless something in it would then be seen by this program alone: what it keeps,
+    /// and the `outputs` that a person wants there.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    fn layered(config: &Config, workspace: &Workspace, outputs: &[&Path]) -> Result<Self, String> {
+        let (dirs, sessions) = (&config.dirs, config.session_dir());
+        let kept = [&dirs.config, &dirs.data, &dirs.state, &dirs.cache, &sessions].map(PathBuf::as_path);
+        let source = workspace.git_root().unwrap_or(workspace.root());
+        let is_in = |path: &&&Path| {
+            std::path::absolute(path).is_ok_and(|path| workspace.resolve_path(&path).path.starts_with(source))
+        };
+        if let Some(path) = kept.iter().chain(outputs).find(is_in) {
+            return Err(format!("{} is written in it", path.display()));
+        }
+        remove_abandoned(config);
+        let layer = TrialCopy::make_layer(workspace, &trials_dir(config), &config.session_dir())?;
+        let workspace = enter_trial(config, workspace.root(), layer.workspace(), false)?;
+        Ok(Self { workspace, copy: Some(layer), note: None, warning: None })
     }
 
     /// Copies the workspace.
@@ -71,19 +94,78 @@ fn remove_abandoned(config: &Config) {
     }
 }
 
-/// Chooses where a run works: in a new copy for a trial, in that of the session that goes on, else in the workspace.
+/// Enters the layer of a trial: from here on this process sees the workspace with the changes that are in `changed`, and
+/// where [`find_outside`] says without them, to change it if `is_applied`. It must have one thread.
 ///
 /// # Errors
-/// The session cannot be read, or the workspace cannot be copied.
+/// The layer is gone, or the system refuses it.
+pub fn enter_trial(
+    config: &Config,
+    workspace: &Path,
+    changed: &Path,
+    is_applied: bool,
+) -> Result<Workspace, String> {
+    let layer = find_layer(&trials_dir(config), changed, workspace);
+    let layer = layer.ok_or_else(|| format!("{} is no layer of a trial", changed.display()))?;
+    let beneath = beneath_dir(config);
+    let entered = make_private_dir(&beneath)
+        .and_then(|()| enter_layer(&layer.source, &layer.top, &beneath, is_applied))
+        .and_then(|()| Workspace::open(workspace));
+    entered.map(|workspace| workspace.with_layer(changed.to_path_buf())).map_err(|error| error.to_string())
+}
+
+/// Enters the layer of a session that is a trial in one, as [`enter_trial`] does.
+///
+/// # Errors
+/// The system refuses it.
+pub fn enter_session(config: &Config, session: &Session, is_applied: bool) -> Result<(), SetupError> {
+    let Some(changed) = session.find_copy().filter(|_| session.describe().is_layer) else { return Ok(()) };
+    let entered = enter_trial(config, session.describe().workspace, changed, is_applied);
+    entered.map(drop).map_err(|why| refuse_layer(changed, &why))
+}
+
+fn refuse_layer(changed: &Path, why: &str) -> SetupError {
+    SetupError::usage(format!("the trial cannot go on here ({why}): what it changed is in {}", changed.display()))
+}
+
+/// The workspace of a session without the changes of its trial.
+pub fn find_outside(config: &Config, session: &Session) -> PathBuf {
+    let about = session.describe();
+    let changed = about.copy.filter(|_| about.is_layer);
+    let layer = changed.and_then(|changed| find_layer(&trials_dir(config), changed, about.workspace));
+    layer.map_or_else(|| about.workspace.to_path_buf(), |layer| beneath_dir(config).join(layer.inner))
+}
+
+/// Where a process that entered a layer sees what is beneath it. Never in the directory of a trial, which is removed.
+fn beneath_dir(config: &Config) -> PathBuf {
+    config.dirs.cache.join("beneath")
+}
+
+/// The wish for a trial.
+pub struct TrialWish<'a> {
+    /// The files that a person wants this program to write.
+    pub outputs: &'a [&'a Path],
+    /// Hears why the workspace is copied, which may take a while.
+    pub say: &'a dyn Fn(&str),
+}
+
+/// Chooses where a run works: in a new layer or copy for a trial, in that of the session that goes on, else in the
+/// workspace. This process must have one thread.
+///
+/// # Errors
+/// The session cannot be read, the workspace cannot be copied, or its layer cannot be entered.
 pub fn choose_place(
     config: &Config,
     store: &Store,
     workspace: &Workspace,
     choice: &SessionChoice,
-    is_trial: bool,
+    trial: Option<&TrialWish<'_>>,
 ) -> Result<RunPlace, SetupError> {
-    if is_trial {
-        return RunPlace::copied(config, workspace);
+    if let Some(TrialWish { outputs, say }) = trial {
+        return RunPlace::layered(config, workspace, outputs).or_else(|why| {
+            say(&format!("Copying the workspace for the trial, as it can have no layer here: {why}"));
+            RunPlace::copied(config, workspace)
+        });
     }
     let all = trials_dir(config);
     let summary = match choice {
@@ -104,7 +186,12 @@ pub fn choose_place(
         "The trial goes on: nothing reaches the workspace. `agent session apply {0}`, `discard {0}`",
         summary.id
     );
-    let workspace = Workspace::open(&copy).map_err(SetupError::from_failure)?;
+    let workspace = if summary.is_layer {
+        let entered = enter_trial(config, Path::new(&summary.workspace), &copy, false);
+        entered.map_err(|why| refuse_layer(&copy, &why))?
+    } else {
+        Workspace::open(&copy).map_err(SetupError::from_failure)?
+    };
     Ok(RunPlace { workspace, copy: None, note: Some(note), warning: None })
 }
 

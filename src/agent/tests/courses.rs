@@ -145,7 +145,8 @@ impl PlayedCourse {
 
     async fn play(&mut self, moves: Vec<Move>) -> Result<(), TestCaseError> {
         let workspace = self.dir.path().to_owned();
-        let about = About { workspace: &workspace, copy: None, agent: "default", model: "puppet" };
+        let about =
+            About { workspace: &workspace, copy: None, is_layer: false, agent: "default", model: "puppet" };
         let mut conversation = Conversation::new(self.store.create(about, Timestamp::now()), Timestamp::now());
         for (number, next) in moves.into_iter().enumerate() {
             self.shared.with(|stage| stage.cancel = Cancel::default());

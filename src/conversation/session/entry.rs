@@ -2,7 +2,7 @@
 //! `"sum":…`.
 //!
 //! ```text
-//! {"v":3,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…, for a trial "copy":…
+//! {"v":3,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…, for a trial "copy":…,"is_layer":…
 //! {"type":"turn.started","run_id":…,"workspace":…,"agent":…,"model":…,"time":…}    repeats what the header says
 //! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt and its ingredients
 //! {"type":"said","n":1,"time":…,"text":…}
@@ -64,6 +64,9 @@ pub(super) struct LogHeader {
     /// The copy of the workspace in which it works, if it does not work there itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<String>,
+    /// True if that holds only what changed, as a layer over the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_layer: bool,
     /// The session that this one is a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,

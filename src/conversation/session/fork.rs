@@ -38,6 +38,7 @@ impl Store {
             created_at: format_stamp(now),
             parent: None,
             copy: None,
+            is_layer: false,
             ..header
         };
         let copy = path.with_file_name(format!("{}.jsonl", header.id));

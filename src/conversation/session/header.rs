@@ -15,6 +15,9 @@ use super::id::{format_stamp, workspace_slug};
 use super::lines::LogLines;
 use crate::base::seal::has_seal;
 
+/// In a damaged line: the trial is a layer.
+const IS_LAYER: &[u8] = b"\"is_layer\":true";
+
 /// The header of a log, and how it was found.
 #[derive(Debug)]
 pub(super) struct FoundHeader {
@@ -96,6 +99,7 @@ fn rebuild_header(path: &Path, line: &[u8]) -> Option<FoundHeader> {
         created_at: created_at.unwrap_or_else(|| format_stamp(began)),
         parent: of_turn("parent").or_else(|| of_line("parent")),
         copy: of_line("copy"),
+        is_layer: line.windows(IS_LAYER.len()).any(|part| part == IS_LAYER),
         forked_from: of_line("forked_from"),
     };
     let is_gone = has_seal(line) == Some(true) && LogLine::parse(line).is_ok();

@@ -38,6 +38,9 @@ pub struct SessionSummary {
     /// The copy of the workspace in which it works, if it does not work there itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<PathBuf>,
+    /// True if that holds only what changed, as a layer over the workspace.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_layer: bool,
     /// Both times are in RFC 3339.
     pub created_at: String,
     pub updated_at: String,
@@ -114,6 +117,7 @@ pub(super) fn read_summary(path: &Path, written: SystemTime) -> Result<SessionSu
         model: header.model,
         parent: header.parent,
         copy: header.copy.map(PathBuf::from),
+        is_layer: header.is_layer,
         created_at: header.created_at,
         updated_at,
         bytes,

@@ -68,6 +68,8 @@ pub struct About<'a> {
     pub workspace: &'a Path,
     /// The copy of the workspace in which it works, if it does not work there itself.
     pub copy: Option<&'a Path>,
+    /// True if that holds only what changed, as a layer over the workspace.
+    pub is_layer: bool,
     pub agent: &'a str,
     pub model: &'a str,
 }
@@ -120,6 +122,7 @@ impl Session {
         About {
             workspace: Path::new(&self.header.workspace),
             copy: self.header.copy.as_deref().map(Path::new),
+            is_layer: self.header.is_layer,
             agent: &self.transcript.agent,
             model: &self.transcript.model,
         }
@@ -130,9 +133,10 @@ impl Session {
         self.describe().copy.filter(|copy| copy.is_dir())
     }
 
-    /// The directory with the files that it changes.
+    /// The directory with the files that it changes. One with a layer has to be entered first.
     pub fn find_root(&self) -> &Path {
-        self.find_copy().unwrap_or(self.describe().workspace)
+        let copy = self.find_copy().filter(|_| !self.header.is_layer);
+        copy.unwrap_or(self.describe().workspace)
     }
 
     /// Switches to another agent or model. Written to disk with the next item.
@@ -304,6 +308,7 @@ impl Session {
             parent: parent.map(str::to_owned),
             forked_from: None,
             copy: about.copy.map(|copy| copy.to_string_lossy().into_owned()),
+            is_layer: about.is_layer,
         };
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));

@@ -16,7 +16,7 @@ use crate::conversation::message::{
 pub(super) const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 pub(super) fn about(workspace: &Path) -> About<'_> {
-    About { workspace, copy: None, agent: "default", model: "scripted" }
+    About { workspace, copy: None, is_layer: false, agent: "default", model: "scripted" }
 }
 
 pub(super) fn user(text: &str) -> UserText {

@@ -337,7 +337,8 @@ impl Chat {
 
     /// A conversation belongs to one directory: to the workspace (`None`), or to a copy of it.
     fn require_place(&self, copy: Option<&Path>) -> Result<(), SetupError> {
-        let own = Some(self.workspace.root()).filter(|root| *root != self.origin.root());
+        let root = self.workspace.root();
+        let own = self.workspace.layer().or_else(|| Some(root).filter(|root| *root != self.origin.root()));
         let why = match (own, copy) {
             _ if own == copy => return Ok(()),
             (Some(_), _) => "a trial has one conversation: leave this chat for another one",

@@ -93,9 +93,11 @@ fn is_first_start(config: &Config, turn: &TurnArgs) -> bool {
 
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<PreparedChat, CommandFailure> {
+    let (workspace, mut config) = setup.load_with(setting_flags(&args.turn))?;
+    // While this process has one thread.
+    let place = setup.choose_place(&config, &workspace, &args.turn, &[])?;
     // Before the line editor starts: it restores the handlers that it found.
     let signals = Signals::listen()?;
-    let (workspace, mut config) = setup.load_with(setting_flags(&args.turn))?;
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut demo = None;
     if interactive && setup.given_dir().is_none() && is_first_start(&config, &args.turn) {
@@ -113,7 +115,6 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
     options.model = options.model.or(demo.map(str::to_owned));
     let session = session_choice(&args.turn);
-    let place = setup.choose_place(&config, &workspace, &session, args.turn.trial)?;
     options.is_undoable = interactive && session != SessionChoice::Ephemeral;
     options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;
     // Every message is a task for the flow.

@@ -1,7 +1,7 @@
 //! `agent run`: carries out one task, writes its answer and returns an exit code.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -47,8 +47,9 @@ struct PreparedRun {
 }
 
 pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
+    let ground = RunGround::choose(&setup, &args)?;
     let signals = Signals::listen()?;
-    let mut prepared = prepare_run(&setup, args)?;
+    let mut prepared = prepare_run(&setup, args, ground)?;
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = build_runtime()?;
     let export = std::mem::take(&mut prepared.export);
@@ -64,8 +65,26 @@ pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
     code?
 }
 
-fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFailure> {
-    let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
+/// What is chosen while this process has one thread.
+struct RunGround {
+    workspace: Workspace,
+    config: Arc<Config>,
+    place: RunPlace,
+}
+
+impl RunGround {
+    fn choose(setup: &CliSetup, args: &RunArgs) -> Result<Self, CommandFailure> {
+        let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
+        let outputs: Vec<&Path> = args.output_file.iter().map(PathBuf::as_path).collect();
+        let turn = TurnArgs { trial: args.turn.trial && !args.dry_run, ..args.turn.clone() };
+        let place = setup.choose_place(&config, &workspace, &turn, &outputs)?;
+        Ok(Self { workspace, config, place })
+    }
+}
+
+fn prepare_run(setup: &CliSetup, args: RunArgs, ground: RunGround) -> Result<PreparedRun, CommandFailure> {
+    let RunGround { workspace, config, place } = ground;
+    let RunPlace { workspace: place, copy, note: place_note, warning } = place;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     if let Some(path) = &args.output_file {
         attachments::check_writable(path).map_err(CommandFailure::usage)?;
@@ -96,8 +115,6 @@ fn prepare_run(setup: &CliSetup, args: RunArgs) -> Result<PreparedRun, CommandFa
     }
     let flow = options.flow.clone();
     let (store, choice) = (setup.store(&config), session_choice(&args.turn));
-    let RunPlace { workspace: place, copy, note: place_note, warning } =
-        setup.choose_place(&config, &workspace, &choice, args.turn.trial && !args.dry_run)?;
     if !args.dry_run {
         options.tape = open_tape(&args.turn.recording, &config, &place)?;
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
-use crate::agent::assembly::{self, ForkPoint, RunOptions, RunPlace, Services, SessionChoice, SetupError};
+use crate::agent::assembly::{
+    self, ForkPoint, RunOptions, RunPlace, Services, SessionChoice, SetupError, TrialWish,
+};
 use crate::config::{
     self, Config, Env, LoadOptions, Manifest, SettingFlag, SettingFlags, TrustStore, format_duration,
 };
@@ -146,18 +148,23 @@ impl CliSetup {
         })
     }
 
-    /// Where a run works. Says that the workspace is copied, which may take a while.
+    /// Where a run works, with the files that it writes for a person. This process must have one thread.
     pub(super) fn choose_place(
         &self,
         config: &Config,
         workspace: &Workspace,
-        choice: &SessionChoice,
-        is_trial: bool,
+        turn: &TurnArgs,
+        outputs: &[&Path],
     ) -> Result<RunPlace, SetupError> {
-        if is_trial && !self.global.quiet {
-            note_progress("Copying the workspace for the trial.");
-        }
-        assembly::choose_place(config, &self.store(config), workspace, choice, is_trial)
+        let say = |note: &str| {
+            if !self.global.quiet {
+                note_progress(note)
+            }
+        };
+        let outputs: Vec<&Path> = outputs.iter().copied().chain(turn.recording.record.as_deref()).collect();
+        let wish = TrialWish { outputs: &outputs, say: &say };
+        let choice = session_choice(turn);
+        assembly::choose_place(config, &self.store(config), workspace, &choice, turn.trial.then_some(&wish))
     }
 
     /// The sessions of a workspace, or of all. Prints which logs are left out.

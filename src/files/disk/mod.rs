@@ -180,12 +180,19 @@ pub fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Each level holds a handle and a part of the stack.
 const MOST_LEVELS: usize = 500;
+/// The permissions without which an owner cannot remove what is in a directory.
+const OPEN: u32 = 0o700;
 
 fn remove_entry(dir: &Dir, name: &OsStr, levels: usize) -> io::Result<()> {
-    if dir.facts(name)?.kind != DirEntryKind::Dir {
+    let facts = dir.facts(name)?;
+    if facts.kind != DirEntryKind::Dir {
         return dir.remove(name);
     }
     let inner = dir.dir(name)?;
+    if facts.mode & OPEN != OPEN {
+        // What stays closed is told by the next step.
+        let _ = inner.open_up();
+    }
     let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
     inner.entries()?.iter().try_for_each(|entry| remove_entry(&inner, &entry.name, levels))?;
     dir.remove_dir(name)

@@ -7,6 +7,8 @@
 //! {"type":"missed","item":4,"call":"run_command"}                            what it changed is not known
 //! {"type":"undone","records":[1,2],"changes":[…]}                            changes taken back, and what that changed
 //! {"type":"redone","records":[1,2],"changes":[…]}                            that undo taken back
+//! {"type":"left","paths":[…]}                                                the trial is over, and its changes at these
+//!                                                                            paths never reached the workspace
 //! ```
 //!
 //! A line without its seal is damaged, and counts for nothing but a warning: a path in it may be any other one.
@@ -67,6 +69,7 @@ pub(super) enum JournalLine {
     Missed(ChangingCall),
     Undone { records: Vec<u64>, changes: Vec<PathChange> },
     Redone { records: Vec<u64>, changes: Vec<PathChange> },
+    Left { paths: BTreeSet<String> },
 }
 
 /// An undo that may be taken back.
@@ -176,6 +179,12 @@ impl FileJournal {
             JournalLine::Redone { records, .. } => {
                 self.undone.retain(|undone| undone.records != records);
                 self.standing.extend(records);
+            }
+            JournalLine::Left { paths } => {
+                for record in &mut self.records {
+                    record.changes.retain(|change| !paths.contains(&change.path));
+                }
+                self.undone.clear();
             }
         }
     }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::files::file_name;
 
+use super::journal::JournalLine;
 use super::restore::{RestorePlan, apply_changes, plan_reversal};
+use super::scan::ScanError;
 use super::{ChangingCall, Direction, FileHistory, PathChange, Restored, describe_error};
 
 impl FileHistory {
@@ -39,6 +41,28 @@ impl FileHistory {
         plan.gaps = own.gaps;
         plan.lost.extend(own.lost.into_iter().filter(|path| is_meant(path)));
         Ok(plan)
+    }
+
+    /// Notes that the trial is over, and which changes never reached `to`: an undo leaves these alone. All of them, without
+    /// `to`. `beside` are versions that were kept beside files there.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the journal cannot be written.
+    pub fn end_trial(&self, to: Option<&Path>, beside: Vec<PathChange>) -> Result<(), String> {
+        let missing = to.map(|to| self.plan_transfer(to, &[])).transpose()?;
+        let mut stage = self.stage();
+        let tracker = stage.tracker()?;
+        let paths = match missing {
+            Some(plan) => plan.changes.into_iter().map(|change| change.path).chain(plan.lost).collect(),
+            None => {
+                let all = tracker.journal.records.iter().flat_map(|record| &record.changes);
+                all.filter(|change| change.to_path().is_relative()).map(|change| change.path.clone()).collect()
+            }
+        };
+        let last = tracker.journal.records.last().map(|record| record.by.clone());
+        let noted = tracker.journal.add(JournalLine::Left { paths }).map_err(ScanError::from);
+        let noted = noted.and_then(|()| last.map_or(Ok(()), |by| tracker.record(by, beside)));
+        noted.map_err(|error| describe_error(&error))
     }
 
     /// Makes the changes of such a plan.

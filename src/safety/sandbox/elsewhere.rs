@@ -126,6 +126,11 @@ pub fn serve_part(_arguments: &[OsString]) -> Option<io::Result<()>> {
     None
 }
 
+/// No directory can have a layer.
+pub fn enter_layer(_real: &Path, _layer: &Path, _beneath: &Path, _is_changed: bool) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// No limits were lowered.
 pub fn lift_limits(_process: u32) {}
 

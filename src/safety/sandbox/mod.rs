@@ -62,8 +62,8 @@ pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{ConfinedCommand, News, SpaceKiller};
 pub use system::{
-    GroupWatch, TEMP, end_rendering, guard_templates, hide_this_process, lift_limits, limit_rendering, serve_part,
-    tether_words,
+    GroupWatch, TEMP, end_rendering, enter_layer, guard_templates, hide_this_process, lift_limits,
+    limit_rendering, serve_part, tether_words,
 };
 pub use temp::TempRoom;
 

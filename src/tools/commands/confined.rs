@@ -22,6 +22,10 @@ use crate::tools::CallContext;
 use super::environment::Environment;
 use super::hidden::find_matches;
 
+/// What a layer over the workspace does not do.
+const NO_RENAMES: &str = "in this trial a directory that was there before cannot be renamed: copy it and remove the old \
+                          one, as `mv` does";
+
 /// The environment and sandbox of commands.
 pub struct Confined {
     env: Environment,
@@ -208,7 +212,11 @@ impl Confined {
         for message in warn_of_changes(&outcome.undone, &[]) {
             (context.notify)(EventKind::Warning { message });
         }
-        bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(undone))
+        let is_renamed = context.workspace.layer().is_some()
+            && outcome.ended.exit != Exit::Code(0)
+            && output.to_lowercase().contains("cross-device link");
+        let renamed = is_renamed.then(|| NO_RENAMES.to_owned());
+        bracket_remarks(denied.into_iter().map(|denied| denied.why).chain(renamed).chain(undone))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::agent::{Conversation, RunEnd, TurnStop};
 use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Isolation, Permission};
-use crate::conversation::session::Session;
+use crate::conversation::session::{About, Session};
 use crate::model::ToolDefinition;
 use crate::prompt::AnswerReader;
 use crate::tools::{CallContext, Superior, TASK, Tool};
@@ -186,6 +186,8 @@ impl Task {
         let now = Timestamp::now();
         // The session belongs to the workspace, because a worktree is removed with its helper.
         let about = describe_session(&services.agent, self.ground.workspace.root());
+        // A trial is its caller's.
+        let about = About { copy: None, is_layer: false, ..about };
         let session = match superior.session() {
             Some(parent) => open_store(&self.ground.config).create_child(about, parent, now),
             None => Session::ephemeral(about, now),

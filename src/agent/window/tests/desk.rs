@@ -106,7 +106,8 @@ pub fn result(tool: &str, tokens: u64, status: CallStatus) -> CallAnswer {
 
 impl Desk {
     pub fn new(way: Strategy, budget: Budget, fixed: u64) -> Self {
-        let about = About { workspace: Path::new("/w"), copy: None, agent: "default", model: "m" };
+        let about =
+            About { workspace: Path::new("/w"), copy: None, is_layer: false, agent: "default", model: "m" };
         let (session, ruler) = (Session::ephemeral(about, NOW), Ruler::default());
         Self { session, ruler, way, settings: settings(), budget, system: text(fixed) }
     }

@@ -59,6 +59,7 @@ fn write_session(
     let about = About {
         workspace: workspace.root(),
         copy: None,
+        is_layer: false,
         agent: &config.settings.default_agent,
         model: model.as_deref().unwrap_or("imported"),
     };

@@ -28,8 +28,10 @@ pub(super) fn apply_trial(
     dry_run: bool,
 ) -> CommandOutcome {
     let (session, history) = open_trial(setup, config, workspace, id, dry_run)?;
+    assembly::enter_session(config, &session, !dry_run)?;
     let failed = |why: String| CommandFailure::word(exit::FAILED, why);
-    let workspace = session.describe().workspace;
+    let outside = assembly::find_outside(config, &session);
+    let workspace = outside.as_path();
     if dry_run && paths.is_empty() {
         return print_visible(&format_diff(&history, 0).map_err(failed)?);
     }
@@ -45,15 +47,17 @@ pub(super) fn apply_trial(
     if !plan.changes.is_empty() {
         note_progress(describe_plan(&plan, "Applied").trim_end());
     }
-    let (id, copy) = (session.id(), session.find_root());
+    let id = session.id();
+    let Some(copy) = session.find_copy() else { return Ok(exit::FAILED) };
     told.extend(plan.gaps);
     for path in &plan.lost {
         told.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
     }
     // What is nowhere but in the copy.
     let mut is_needed = !told.is_empty();
+    let mut beside = Vec::new();
     for change in conflicts {
-        let kept = keep_beside(&history, workspace, change);
+        let kept = keep_beside(&history, workspace, change, &mut beside);
         is_needed |= kept.is_err();
         told.push(kept.unwrap_or_else(|why| why));
     }
@@ -64,6 +68,7 @@ pub(super) fn apply_trial(
     if is_needed || !paths.is_empty() && has_rest() {
         note_progress(&format!("The rest waits: agent session apply {id}, or agent session discard {id}"));
     } else {
+        history.end_trial(Some(workspace), beside).map_err(failed)?;
         assembly::remove_trial(config, copy)?;
     }
     if plan.changes.is_empty() && told.is_empty() {
@@ -73,8 +78,13 @@ pub(super) fn apply_trial(
 }
 
 /// Writes the trial's version of a file beside that of the workspace, which changed too. Returns a sentence; so is the
-/// error, if that fails.
-fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> Result<String, String> {
+/// error, if that fails. `made` takes what that changes.
+fn keep_beside(
+    history: &FileHistory,
+    workspace: &Path,
+    change: PathChange,
+    made: &mut Vec<PathChange>,
+) -> Result<String, String> {
     let PathChange { path, after, .. } = change;
     if !matches!(after, PathState::File { .. } | PathState::Link { .. }) {
         return Ok(format!("{path}: it changed in the workspace too, and stays as it is there"));
@@ -84,7 +94,9 @@ fn keep_beside(history: &FileHistory, workspace: &Path, change: PathChange) -> R
     for name in names {
         let beside = PathChange { path: name.clone(), before: PathState::Absent, after: after.clone() };
         if workspace.join(beside.to_path()).symlink_metadata().is_err() {
-            return match history.transfer(workspace, &[beside])?.failed.pop() {
+            let restored = history.transfer(workspace, &[beside])?;
+            made.extend(restored.made);
+            return match restored.failed.into_iter().next() {
                 Some(why) => Err(why),
                 None => Ok(format!(
                     "{path}: it changed in the workspace too; the trial's version is beside it, {name}"
@@ -102,8 +114,13 @@ pub(super) fn discard_trial(
     workspace: &Workspace,
     id: Option<String>,
 ) -> CommandOutcome {
-    let (session, _) = open_trial(setup, config, workspace, id, false)?;
-    assembly::remove_trial(config, session.find_root())?;
+    let (session, history) = open_trial(setup, config, workspace, id, false)?;
+    let failed = |why: String| CommandFailure::word(exit::FAILED, why);
+    // A layer that cannot be entered can be removed.
+    let outside =
+        assembly::enter_session(config, &session, false).map(|()| assembly::find_outside(config, &session));
+    history.end_trial(outside.as_deref().ok(), Vec::new()).map_err(failed)?;
+    session.find_copy().map_or(Ok(false), |copy| assembly::remove_trial(config, copy))?;
     note_progress(&format!("The changes of session {} are gone. Its conversation is kept.", session.id()));
     Ok(exit::DONE)
 }
@@ -131,12 +148,10 @@ fn open_trial(
     for warning in &warnings {
         warn_person(warning);
     }
-    let about = session.describe();
-    let waits = about.copy.is_some_and(|copy| copy == session.find_root());
-    match open_history(&session).filter(|_| waits) {
+    match open_history(&session).filter(|_| session.find_copy().is_some()) {
         Some(history) => Ok((session, history)),
         None => {
-            let why = if about.copy.is_some() { "its copy is gone" } else { "it was none" };
+            let why = if session.describe().copy.is_some() { "its copy is gone" } else { "it was none" };
             Err(CommandFailure::usage(format!("session {} has no trial that waits: {why}", session.id())))
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::agent::assembly;
 use crate::config::Config;
 use crate::conversation::session::Session;
 use crate::faces::chat::undo::{explain_unkept, open_history, restore_files};
@@ -34,7 +35,7 @@ pub(super) fn undo_message(
     let from = Some(messages).filter(|messages| *messages > 0).and_then(|messages| session.find_undo(messages));
     let from = from.ok_or_else(nothing)?;
     if !part.conversation {
-        let is_put_back = put_back(&session, Direction::Undo(from), part)?;
+        let is_put_back = put_back(config, &session, Direction::Undo(from), part)?;
         if let Some(why) = explain_unkept(&session, from).filter(|_| !is_put_back) {
             warn_person(why.trim_end());
         }
@@ -57,7 +58,7 @@ pub(super) fn redo_message(
 ) -> CommandOutcome {
     let session = open_session(setup, config, workspace, id, part)?;
     let id = session.id().to_owned();
-    let has_files = !part.conversation && put_back(&session, Direction::Redo, part)?;
+    let has_files = !part.conversation && put_back(config, &session, Direction::Redo, part)?;
     let has_messages = !part.files && session.can_redo();
     if !has_files && !has_messages {
         return Err(CommandFailure::word(exit::FAILED, format!("session {id} has no undo to take back")));
@@ -70,7 +71,13 @@ pub(super) fn redo_message(
 }
 
 /// Puts files back, and prints what that is. Returns false if there is nothing to put back.
-fn put_back(session: &Session, direction: Direction, part: UndoPart) -> Result<bool, CommandFailure> {
+fn put_back(
+    config: &Config,
+    session: &Session,
+    direction: Direction,
+    part: UndoPart,
+) -> Result<bool, CommandFailure> {
+    assembly::enter_session(config, session, false)?;
     let Some(history) = open_history(session) else { return Ok(false) };
     let restored = restore_files(&history, direction, part.force, part.dry_run);
     let text = restored.map_err(|why| CommandFailure::word(exit::FAILED, why))?;

@@ -2,7 +2,6 @@
 //! is kept for each workspace: no command can put anything into the cache that other projects use.
 
 use std::fs;
-use std::path::Path;
 
 use super::messages::Bytes;
 use crate::safety::sandbox::Boundary;
@@ -20,15 +19,14 @@ go/pkg .cache/go-build
 /// The caches that exist, each with the directory of the layer above it, which is created if it is missing. That contains
 /// `upper` and `work`, as an overlay needs them.
 pub(super) fn find_caches(plan: &Boundary) -> Vec<(Bytes, Bytes)> {
-    // Writable directories need no layer; the kernel reads `,` and `:` as separators of options.
-    let is_plain = |path: &Path| path.to_str().is_some_and(|path| !path.contains([',', ':', '\\', '"']));
+    // Writable directories need no layer.
     let written = plan.list_writable();
     let caches = IN_HOME.split_whitespace().filter_map(|name| {
         let real = plan.home.join(name);
-        let is_wanted = real.is_dir() && is_plain(&real) && !written.iter().any(|tree| real.starts_with(tree));
+        let is_wanted = real.is_dir() && !written.iter().any(|tree| real.starts_with(tree));
         let layer = is_wanted.then(|| plan.caches.join(name.replace('/', "-")))?;
         let is_made = ["upper", "work"].iter().all(|part| fs::create_dir_all(layer.join(part)).is_ok());
-        (is_made && is_plain(&layer)).then(|| (Bytes::from(real.as_path()), Bytes::from(layer.as_path())))
+        is_made.then(|| (Bytes::from(real.as_path()), Bytes::from(layer.as_path())))
     });
     caches.collect()
 }

@@ -15,6 +15,7 @@ use std::process::Child;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::process::{Gid, Uid, getegid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
 
 use super::messages::{KeeperRequest, RoleReport, RunStage};
@@ -64,7 +65,7 @@ pub(super) fn run_keeper() -> io::Result<()> {
 }
 
 fn set_up(socket: &UnixStream, stage: &RunStage) -> io::Result<Init> {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let (user, group) = (geteuid(), getegid());
     name_step("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
     if user.is_root() {
         // All ids are mapped, which only an outside process may do.
@@ -73,9 +74,7 @@ fn set_up(socket: &UnixStream, stage: &RunStage) -> io::Result<Init> {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
     } else {
-        fs::write("/proc/self/setgroups", "deny")?;
-        fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
-        fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))?;
+        map_own_ids(user, group)?;
     }
     let shared = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     name_step("namespaces of mounts and shared memory", unshare(shared))?;
@@ -88,6 +87,13 @@ fn set_up(socket: &UnixStream, stage: &RunStage) -> io::Result<Init> {
     let first = Init::begin()?;
     mounts::mount_stage(stage)?;
     first.finish(stage)
+}
+
+/// Maps the ids that this process had before it entered its user namespace, which know no others.
+pub(super) fn map_own_ids(user: Uid, group: Gid) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
 }
 
 fn name_step<T>(what: &str, done: nix::Result<T>) -> io::Result<T> {

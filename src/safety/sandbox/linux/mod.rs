@@ -19,6 +19,7 @@ mod init;
 mod keeper;
 mod inside;
 mod inits;
+mod layer;
 mod caches;
 mod sockets;
 mod space;
@@ -31,6 +32,7 @@ pub(in crate::safety::sandbox) use confinement::Confinement;
 pub(in crate::safety::sandbox) use files::has_rules;
 pub use flood::GroupWatch;
 pub use inside::{ConfinedCommand, SpaceKiller};
+pub use layer::enter_layer;
 pub use messages::News;
 pub use mounts::TEMP;
 use part::SandboxPart;
@@ -49,5 +51,6 @@ pub fn serve_part(arguments: &[OsString]) -> Option<io::Result<()>> {
         SandboxPart::Keeper => keeper::run_keeper(),
         SandboxPart::Init => init::run_init(),
         SandboxPart::Renderer => renderer::run_renderer(),
+        SandboxPart::Layer => layer::try_layer(),
     })
 }

@@ -94,7 +94,10 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
             fs::write(target, text)?;
         }
     }
-    stage.caches.iter().for_each(|(real, layer)| mount_overlay(real.as_ref(), layer.as_ref()));
+    for (real, layer) in &stage.caches {
+        // On a file system that cannot be a layer, the cache is read-only.
+        let _ = mount_overlay(real.as_ref(), layer.as_ref());
+    }
     for point in list_points()? {
         if !is_writable(stage, &point) && !is_read_only(&point) {
             // Some file systems of the kernel cannot be remounted; Landlock keeps commands from writing there.
@@ -168,16 +171,22 @@ fn is_writable(stage: &RunStage, point: &Path) -> bool {
     trees.chain(caches).chain(own).any(|tree| point.starts_with(tree))
 }
 
-/// Puts a layer over a cache.
-fn mount_overlay(real: &Path, layer: &Path) {
+/// Puts a layer over a directory.
+///
+/// # Errors
+/// The kernel has none, or one of the file systems cannot be part of one.
+pub(super) fn mount_overlay(real: &Path, layer: &Path) -> io::Result<()> {
+    // The kernel reads these as separators of options.
+    let is_plain = |path: &Path| path.to_str().is_some_and(|path| !path.contains([',', ':', '\\', '"']));
+    if !is_plain(real) || !is_plain(layer) {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    }
     let [lower, upper, work] =
         [real, &layer.join("upper"), &layer.join("work")].map(|path| path.display().to_string());
     let options = format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr");
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    // On a file system that cannot be a layer, the cache is read-only.
-    if let Ok(options) = CString::new(options) {
-        let _ = mount("overlay", real, "overlay", flags, options.as_c_str());
-    }
+    let options = CString::new(options)?;
+    name_step("putting a layer over", real, mount("overlay", real, "overlay", flags, options.as_c_str()))
 }
 
 /// Mounts a `/dev` with only harmless devices, and private terminals and shared memory: a disk that the superuser may

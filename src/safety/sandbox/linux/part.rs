@@ -24,6 +24,8 @@ pub(super) enum SandboxPart {
     Init,
     /// Renders templates that could run away.
     Renderer,
+    /// Tries whether a directory can have a layer.
+    Layer,
 }
 
 impl SandboxPart {
@@ -32,13 +34,15 @@ impl SandboxPart {
             Self::Keeper => "keeper",
             Self::Init => "init",
             Self::Renderer => "renderer",
+            Self::Layer => "layer",
         }
     }
 
     /// The part that these arguments of a process name.
     pub fn parse(arguments: &[OsString]) -> Option<Self> {
         let [_, mark, name] = arguments else { return None };
-        [Self::Keeper, Self::Init, Self::Renderer].into_iter().find(|part| mark == MARK && name == part.name())
+        let parts = [Self::Keeper, Self::Init, Self::Renderer, Self::Layer];
+        parts.into_iter().find(|part| mark == MARK && name == part.name())
     }
 
     /// The command that starts it.
