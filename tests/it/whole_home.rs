@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::kernel::has_walls;
 use crate::output::Output;
 use crate::reply::Reply;
 use crate::run::Run;
@@ -46,4 +47,18 @@ fn credentials_ask_and_are_left_out_of_searches() {
     let (_, read) = called("ask", "grep", &json!({"pattern": "the "}));
     assert!(read.contains("the text") && read.contains("2 entries left out"), "{read}");
     assert!(!read.contains("the key") && !read.contains("the password"), "{read}");
+}
+
+#[test]
+fn one_below_the_temporary_directory_is_not_writable_to_commands() {
+    if !has_walls() {
+        return;
+    }
+    let home = tempfile::tempdir_in("/tmp").expect("a directory");
+    let line = json!({ "command": "sh write.sh; touch made" });
+    let server = Server::start([Reply::call("run_command", &line), Reply::text("done")]);
+    let run = Run::task(&server, "task").args(["--approve", "edits"]);
+    let run = run.file("write.sh", "echo x > $HOME/.bashrc\n");
+    let output = run.env("HOME", home.path().to_string_lossy()).run();
+    assert!(output.place.exists("made") && !home.path().join(".bashrc").exists());
 }

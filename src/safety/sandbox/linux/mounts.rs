@@ -65,7 +65,8 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     }
     let kept = KEPT_SERVICES.map(Path::new).into_iter().filter(|path| path.is_dir());
     // The home comes first: the workspace may be in it.
-    let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir());
+    let is_cover = |path: &Path| [TEMP, SHARED].iter().any(|cover| path == Path::new(cover));
+    let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir() && !is_cover(home));
     let kept: Vec<(&Path, OwnedFd)> = home
         .chain(written())
         .chain(kept)
@@ -166,9 +167,10 @@ fn find_copy_link(at: usize) -> PathBuf {
 
 fn is_writable(stage: &RunStage, point: &Path) -> bool {
     let trees = stage.written.iter().map(AsRef::as_ref);
-    let own = [TEMP, SHARED, TERMINALS].map(Path::new);
     let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
-    trees.chain(caches).chain(own).any(|tree| point.starts_with(tree))
+    // What was put back below one of these, as a home may be there, is not of commands alone.
+    let is_own = [TEMP, SHARED, TERMINALS].iter().any(|own| point == Path::new(own));
+    is_own || trees.chain(caches).any(|tree| point.starts_with(tree))
 }
 
 /// Puts a layer over a directory.
