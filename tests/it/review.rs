@@ -48,6 +48,21 @@ fn findings_are_printed_heaviest_first() {
 }
 
 #[test]
+fn what_a_rule_denies_is_not_sent() {
+    let (place, server) = (repository(), finds_one());
+    fs::create_dir(place.workspace().join("secrets")).expect("made");
+    fs::write(place.workspace().join("secrets/key"), "the key\n").expect("written");
+    let add = Command::new("git").args(["add", "."]).current_dir(place.workspace()).status().expect("git");
+    assert!(add.success());
+    let run = Run::at(&place).server(&server).arg("review");
+    let run = run.config("agent.yaml", "permissions: { rules: [ { deny: '*', path: 'secrets/**' } ] }\n");
+    run.run().exits(1).stderr_has("not reviewed, as it is denied: secrets/key");
+    let asked = server.only_request();
+    let asked = asked.user();
+    assert!(asked.contains("panic!()") && !asked.contains("the key"), "{asked}");
+}
+
+#[test]
 fn nothing_changed_is_no_finding_and_a_wrong_range_is_told() {
     let (place, server) = (repository(), finds_one());
     let review = |words: &[&str]| Run::at(&place).server(&server).arg("review").args(words.to_vec()).run();

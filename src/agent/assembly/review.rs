@@ -4,11 +4,19 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::files::workspace::Workspace;
-use crate::safety::Nobody;
+use crate::safety::policy::PolicyRules;
+use crate::safety::{Nobody, Reach};
 
 use super::git::Git;
 use super::ground::AgentInputs;
 use super::{RunOptions, SetupError};
+
+/// A diff to review.
+pub struct ReviewedDiff {
+    pub text: String,
+    /// The files that are not in it, because a rule denies them or credentials are kept there.
+    pub left_out: Vec<String>,
+}
 
 /// The diff of a range (`main..HEAD`, `HEAD~3`); of what is not committed without one. Binary files are only named.
 ///
@@ -19,7 +27,7 @@ pub async fn read_diff(
     workspace: &Workspace,
     options: &RunOptions,
     range: Option<&str>,
-) -> Result<String, SetupError> {
+) -> Result<ReviewedDiff, SetupError> {
     let range = range.unwrap_or("HEAD");
     if range.starts_with('-') {
         return Err(SetupError::usage(format!("`{range}` is no range of commits: main..HEAD, HEAD~3")));
@@ -30,7 +38,22 @@ pub async fn read_diff(
         SetupError::usage(format!("there is no diff of `{range}`: {why}"))
     };
     let git = Git::open(&ground, workspace.root()).map_err(failed)?;
-    let line = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", range, "--"];
+    let names = git.read(&["diff", "--name-only", "--no-renames", "-z", range, "--"]).await.map_err(failed)?;
+    let settings = ground.settings()?;
+    let rules = PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?;
+    let reach = Reach::new(workspace, Vec::new(), rules.denied_to("read_file"));
+    let top = workspace.git_root().unwrap_or(workspace.root());
+    let is_denied = |name: &&str| {
+        let path = top.join(name);
+        let mut above = path.ancestors().take_while(|above| *above != top);
+        above.any(|above| reach.omits(above, top))
+    };
+    let names = String::from_utf8_lossy(&names);
+    let left_out: Vec<String> = names.split_terminator('\0').filter(is_denied).map(str::to_owned).collect();
+    let excluded = left_out.iter().map(|name| format!(":(top,exclude,literal){name}")).collect::<Vec<_>>();
+    let mut line =
+        vec!["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", range, "--", ":(top)"];
+    line.extend(excluded.iter().map(String::as_str));
     let diff = git.read(&line).await.map_err(failed)?;
-    Ok(String::from_utf8_lossy(&diff).into_owned())
+    Ok(ReviewedDiff { text: String::from_utf8_lossy(&diff).into_owned(), left_out })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, RunOptions};
+use crate::agent::assembly::{self, MapOutcome, MapRunner, MapTask, ReviewedDiff, RunOptions};
 use crate::base::spelling::spell;
 use crate::base::text;
 use crate::config::SettingFlags;
@@ -79,7 +79,11 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
         ..RunOptions::default()
     };
     let runtime = build_runtime()?;
-    let diff = runtime.block_on(assembly::read_diff(&config, &workspace, &options, args.range.as_deref()))?;
+    let read = assembly::read_diff(&config, &workspace, &options, args.range.as_deref());
+    let ReviewedDiff { text: diff, left_out } = runtime.block_on(read)?;
+    if !left_out.is_empty() {
+        warn_person(&format!("not reviewed, as it is denied: {}", left_out.join(", ")));
+    }
     if diff.trim().is_empty() {
         note_progress("Nothing changed, so there is nothing to review.");
         return write_review(setup, &Review { findings: Vec::new(), verdict: String::new() }, args.output);
