@@ -108,7 +108,7 @@ fn what_failed_is_run_again_only_on_request() {
     let words = ["--jobs", "1", "--output-file", "out.jsonl", "Say {{ item }}"];
     let run = |more: &[&str]| map(&place, &server, &[&words[..], more].concat(), "one\ntwo\n").run();
     run(&[]).exits(1);
-    run(&[]).success();
+    run(&[]).exits(1).stderr_has("1 done, 1 failed");
     assert_eq!(server.requests().len(), 2);
     run(&["--retry-failed"]).success();
     assert_eq!(texts(&read_rows(&place), "result"), ["ONE", "TWO"]);

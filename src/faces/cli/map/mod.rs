@@ -32,7 +32,7 @@ use super::signals::Signals;
 use super::{CommandFailure, CommandOutcome, close_export, exit, note_progress, run, warn_person};
 use input::{MapItem, MapItems};
 use progress::{KnownIds, MapProgress, StopSwitch};
-use results::{GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
+use results::{FinishedLine, GoingOn, OpenedResults, ResultRow, ResultWriter, VERSION, WrittenRow};
 use runner::TaskRunner;
 
 /// What tasks may do.
@@ -259,7 +259,7 @@ impl MapJob {
             Some(signal) => signal.code(),
             None if self.stop.is_draining() => Signal::Interrupt.code(),
             None if self.runner.is_exhausted() => exit::LIMIT,
-            None if progress.failed > 0 => exit::FAILED,
+            None if progress.failed + progress.kept_failed > 0 => exit::FAILED,
             None => exit::DONE,
         })
     }
@@ -269,16 +269,17 @@ impl MapJob {
         &self,
         at: usize,
         item: MapItem,
-        finished: &HashMap<String, RowPlace>,
+        finished: &HashMap<String, FinishedLine>,
         writer: &ResultWriter,
         running: &mut JoinSet<EndedTask>,
         progress: &mut MapProgress,
     ) {
         let MapItem { id, value, .. } = item;
-        if let Some(place) = finished.get(&id).filter(|_| value.is_ok()) {
+        if let Some(kept) = finished.get(&id).filter(|_| value.is_ok()) {
             progress.kept += 1;
+            progress.kept_failed += usize::from(kept.has_failed);
             if self.is_ordered {
-                writer.add(WrittenRow::Kept(at, *place));
+                writer.add(WrittenRow::Kept(at, kept.place));
             }
             return;
         }

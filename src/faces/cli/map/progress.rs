@@ -74,6 +74,8 @@ pub struct MapProgress {
     pub failed: usize,
     /// Finished before this run.
     pub kept: usize,
+    /// Those of them that failed.
+    pub kept_failed: usize,
     pub usage: Usage,
     pub cost: Cost,
     /// True once all items were read.
@@ -89,7 +91,8 @@ pub struct MapProgress {
 impl MapProgress {
     /// In words, with the number of tasks that run, and of those that wait for the server's limit.
     pub fn describe(&self, running: usize, waiting: usize) -> String {
-        let mut parts = vec![format!("{} done", self.done + self.kept), format!("{} failed", self.failed)];
+        let done = self.done + self.kept - self.kept_failed;
+        let mut parts = vec![format!("{done} done"), format!("{} failed", self.failed + self.kept_failed)];
         if running > 0 {
             parts.push(format!("{running} running"));
         }

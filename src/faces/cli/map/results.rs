@@ -56,6 +56,13 @@ struct FinishedRow {
 /// Where a finished line lies in the journal, in bytes.
 pub type RowPlace = (u64, usize);
 
+/// A line that is not run again.
+#[derive(Debug, Clone, Copy)]
+pub struct FinishedLine {
+    pub place: RowPlace,
+    pub has_failed: bool,
+}
+
 /// A line for the writer, with its position among all.
 pub enum WrittenRow {
     New(usize, Vec<u8>),
@@ -77,7 +84,7 @@ pub struct GoingOn<'a> {
 pub struct OpenedResults {
     pub writer: ResultWriter,
     /// By id. In an output without order, the places mean nothing.
-    pub finished: HashMap<String, RowPlace>,
+    pub finished: HashMap<String, FinishedLine>,
 }
 
 /// Writes results on a thread of its own.
@@ -194,7 +201,7 @@ fn collect_finished(
     going_on: GoingOn<'_>,
     into: &mut File,
     mut len: u64,
-    finished: &mut HashMap<String, RowPlace>,
+    finished: &mut HashMap<String, FinishedLine>,
 ) -> Result<u64, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let opened = regular::open_file(path, Links::Follow).map_err(|why| format!("{} {why}", path.display()))?;
@@ -221,8 +228,9 @@ fn collect_finished(
         let is_kept = row.exit_code != exit::USAGE && (row.exit_code == exit::DONE || !going_on.retries_failed);
         if is_kept && !finished.contains_key(&row.id) {
             into.write_all(&line).map_err(failed)?;
-            finished.insert(row.id, (len, line.len()));
-            len += line.len() as u64;
+            let kept = FinishedLine { place: (len, line.len()), has_failed: row.exit_code != exit::DONE };
+            len += kept.place.1 as u64;
+            finished.insert(row.id, kept);
         }
     }
     Ok(len)
