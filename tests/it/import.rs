@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::output::Output;
 use crate::run::{Place, Run};
 use crate::undo_files::read_tree;
@@ -269,4 +271,26 @@ fn instructions_of_a_person_stand_before_those_of_the_project() {
     let shown = Run::at(&place).args(["run", "--dry-run", "-m", "demo", "hello"]).run().success().stdout;
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
     assert!(at("Answer in German.") < at("Use tabs."));
+}
+
+#[test]
+fn no_key_is_copied_wherever_it_stands() {
+    let place = Place::new();
+    let servers = json!({ "mcpServers": {
+        "words": { "command": "npx", "args": ["srv", "--api-key", "plain-value-99", "x"] },
+        "shape": { "command": "srv", "env": { "HARMLESS": "ghp_a8Fk29dLqPz7XcVbNm4Rt6Yu1Io0PaSdFgHj" } },
+        "address": { "url": "https://me:hunter2pw@mcp.example/x?api_key=s3cr3tPlainValue" },
+        "variable": { "url": "https://${USER}:${PASS}@mcp.example/", "headers": { "Authorization": "Bearer ${T}" } },
+    } });
+    fs::create_dir_all(place.home()).expect("made");
+    fs::write(place.home().join(".claude.json"), servers.to_string()).expect("written");
+    let shown = import(&place, &[]);
+    let files = read_tree(&place.home().join(".config/agent"));
+    let all = files.values().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect::<String>();
+    for key in ["plain-value-99", "ghp_", "hunter2pw", "s3cr3tPlainValue"] {
+        assert!(!all.contains(key) && !shown.stdout.contains(key), "{key}: {all}");
+    }
+    assert!(all.contains("--api-key\", \"{{ env.API_KEY }}"), "{all}");
+    assert!(all.contains("https://{{ env.USER }}:{{ env.PASS }}@mcp.example/"), "{all}");
+    assert!(shown.stdout.contains("what looks like a key in it is not copied"), "{}", shown.stdout);
 }

@@ -22,7 +22,7 @@ pub fn secrets_in(url: &str) -> Vec<String> {
 }
 
 /// A text with a URL, without the credentials in it.
-pub(super) fn without_credentials(text: &str, mask: &str) -> String {
+pub fn without_credentials(text: &str, mask: &str) -> String {
     let mut masked = text.to_owned();
     for value in query_secrets(text).into_iter().rev() {
         masked.replace_range(value, mask);

@@ -8,7 +8,16 @@ use serde_json::{Map, Value};
 use super::{EntryPlan, ForeignAgent, ImportEntry};
 use crate::base::builtin;
 use crate::base::frontmatter::split_head;
+use crate::base::secrets::{Redactor, user_info, without_credentials};
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes};
+
+/// A text without keys and credentials in addresses, as far as their shapes tell.
+fn mask_text(text: &str) -> String {
+    let is_variable = |line: &&str| user_info(line).is_some_and(|info| info.contains("{{"));
+    let mask = |line| if is_variable(&line) { line.to_owned() } else { without_credentials(line, "***") };
+    let lines: Vec<String> = text.split('\n').map(mask).collect();
+    Redactor::default().redact(&lines.join("\n")).into_owned()
+}
 
 /// Reads a text in one of the forms of data.
 type ParseData = fn(&str) -> Result<Value, String>;
@@ -68,9 +77,24 @@ impl<'a> ForeignHome<'a> {
         self.home.join(below)
     }
 
+    /// Adds an entry. What has the shape of a key is copied nowhere.
     pub fn add(&mut self, kind: &'static str, name: impl Into<String>, plan: EntryPlan, note: impl Into<String>) {
-        let entry = ImportEntry { agent: self.agent, kind, name: name.into(), plan, note: note.into() };
-        self.entries.push(entry);
+        let (name, note) = (name.into(), note.into());
+        let has_key = |text: &String| mask_text(text) != *text;
+        let (plan, note) = match plan {
+            EntryPlan::Write(path, text) if has_key(&text) => {
+                let what =
+                    "what looks like a key in it is not copied: write `{{ env.NAME }}` where the file has `***`";
+                let note = if note.is_empty() { what.to_owned() } else { format!("{note}; {what}") };
+                (EntryPlan::Write(path, mask_text(&text)), note)
+            }
+            EntryPlan::List(_, lines) if lines.iter().any(has_key) => {
+                (EntryPlan::Left, "what looks like a key in it is not copied".to_owned())
+            }
+            plan => (plan, note),
+        };
+        let (name, note) = (mask_text(&name), mask_text(&note));
+        self.entries.push(ImportEntry { agent: self.agent, kind, name, plan, note });
     }
 
     pub fn leave(&mut self, kind: &'static str, name: impl Into<String>, why: impl Into<String>) {

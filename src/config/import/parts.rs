@@ -82,8 +82,15 @@ pub(super) fn take_server(home: &mut ForeignHome<'_>, name: &str, server: &Value
     match (&url, line.is_empty()) {
         (None, true) => return home.leave("server", name, "it names neither a command nor an address"),
         (_, false) => {
-            let words: Vec<String> =
-                line.iter().map(|word| quote(&translate_value("", &home.fill_root(word), &mut notes))).collect();
+            // `--api-key VALUE`
+            let keys = std::iter::once("").chain(line.iter().map(|word| {
+                if word.starts_with('-') && !word.contains('=') { word.trim_start_matches('-') } else { "" }
+            }));
+            let words: Vec<String> = line
+                .iter()
+                .zip(keys)
+                .map(|(word, key)| quote(&translate_value(key, &home.fill_root(word), &mut notes)))
+                .collect();
             let _ = writeln!(out, "command: [{}]", words.join(", "));
         }
         (Some(url), true) => drop(writeln!(out, "url: {}", quote(&translate_value("", url, &mut notes)))),
