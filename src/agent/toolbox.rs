@@ -102,6 +102,11 @@ impl Toolbox {
         self.servers.as_ref()
     }
 
+    /// A sentence for each server of tools that is not up, once.
+    pub fn take_failures(&self) -> Vec<String> {
+        self.servers().map(|servers| servers.take_failures()).unwrap_or_default()
+    }
+
     /// Sets the profile, which decides the level of detail in the definitions.
     pub fn guide(&mut self, profile: GuidanceProfile) {
         self.profile = profile;

@@ -122,6 +122,14 @@ fn usual_timeout() -> WrittenDuration {
     WrittenDuration::from_secs(60)
 }
 
+/// Why a server cannot have this name, if so: `__` ends a server's name in those of its tools, so one with such a name
+/// could take the tools of another.
+pub fn refuse_server_name(name: &str) -> Option<String> {
+    let is_wrong =
+        name.is_empty() || name.contains("__") || name.ends_with('_') || name.contains(char::is_control);
+    is_wrong.then(|| format!("`{name}` is no name for a server of tools: `__` divides it from those of its tools"))
+}
+
 /// Finds servers that cannot be started or reached.
 pub(super) fn check_servers(
     merged: &Merged,
@@ -135,6 +143,9 @@ pub(super) fn check_servers(
             let place = node.get(key).unwrap_or(node).place;
             mistakes.push(Mistake::place_at(sources, place, message));
         };
+        if let Some(why) = refuse_server_name(name) {
+            tell("name", &why);
+        }
         let has_program = server.command.first().is_some_and(|program| !program.trim().is_empty());
         let is_address = |url: &String| url.starts_with("https://") || url.starts_with("http://");
         match (&server.url, server.command.is_empty()) {

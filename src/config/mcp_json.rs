@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::document::ConfigReading;
 use super::manifest::Manifest;
+use super::mcp::refuse_server_name;
 use super::mistake::Mistake;
 use super::source::{ConfigDocument, ConfigLayer, ConfigSource, SubjectKind};
 use crate::base::secrets::looks_secret;
@@ -38,6 +39,10 @@ impl ConfigReading<'_> {
         };
         let servers = LISTS.iter().filter_map(|list| node.get(list)).flat_map(Node::entries);
         for (key, server) in servers {
+            if let Some(why) = refuse_server_name(&key.text) {
+                self.warnings.push(format!("{}: {why}; it is left out", self.sources.describe(key.place)));
+                continue;
+            }
             let node = self.convert_server(server);
             self.documents.push(ConfigDocument {
                 layer,

@@ -136,7 +136,7 @@ fn tools_that_come_late_are_found_and_called() {
     run.config("mcp/t.yaml", &file(&[&word], "")).run().success();
     let requests = server.requests();
     assert!(
-        requests[0].system().contains("t__*: the tools of a server that is still starting"),
+        requests[0].system().contains("t__*: the tools of a server that is not up yet"),
         "{}",
         requests[0].system()
     );
@@ -352,4 +352,26 @@ fn a_person_takes_resources_and_prompts_of_a_server_by_their_names() {
         let request = server.requests().pop().expect("a request");
         assert_eq!(request.user(), "Read @t:note://gone, @t:note://long and @x:note://today");
     }
+}
+
+#[test]
+fn a_server_that_fails_is_told_once_and_no_key_is_shown() {
+    let place = Place::new();
+    let words = r#"command: [sh, -c, "echo no database for $0 >&2; exit 3", "{{ env.MY_API_TOKEN }}"]"#;
+    let server = Server::start([Reply::call("todo", &json!({ "items": [] })), Reply::text("done")]);
+    let at = |server: &Server| Run::at(&place).server(server).env("MY_API_TOKEN", "sesame-open-1234");
+    let run = at(&server).args(["run", "task", "--approve", "all"]).config("mcp/db.yaml", &format!("{words}\n"));
+    let told = run.run().success();
+    assert_eq!(told.stderr.matches("the server of tools `db`").count(), 1, "{}", told.shown());
+    told.stderr_has("no database for ***");
+    let shown = at(&server).args(["mcp", "check"]).run();
+    assert!(!shown.shown().contains("sesame-open"), "{}", shown.shown());
+}
+
+#[test]
+fn no_server_of_a_project_takes_the_tool_name_of_another() {
+    let servers = json!({ "mcpServers": { "a__b": { "command": "true" }, "ok": { "command": "true" } } });
+    let run = Run::new().args(["--trust", "mcp", "list"]).file(".mcp.json", servers.to_string());
+    let listed = run.run().success().stderr_has("`a__b` is no name for a server of tools");
+    assert!(listed.stdout.contains("ok") && !listed.stdout.contains("a__b"), "{}", listed.shown());
 }

@@ -100,7 +100,7 @@ fn list_tools(toolbox: &Toolbox) -> Vec<ToolFacts> {
         let is_of_server = |tool: &ToolFacts| tool.listed && tool.name.starts_with(&prefix);
         let description = match count {
             0 if !toolbox.in_two_stages() => continue,
-            0 => "the tools of a server that is still starting: find_tools finds them".to_owned(),
+            0 => "the tools of a server that is not up yet: find_tools finds them".to_owned(),
             _ if is_crowded => format!("{count} tools of the server `{}`: find_tools finds them", server.name()),
             _ => continue,
         };

@@ -36,6 +36,7 @@ pub(super) fn gather_servers(
         net: Arc::clone(net),
         cache: config.dirs.cache.join("mcp"),
         tokens: config.mcp_token_dir(),
+        redactor: Arc::new(config.redactor()),
     };
     Some(Arc::new(McpServers::new(enabled.into_iter().map(with_walls).collect(), around)))
 }

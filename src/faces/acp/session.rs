@@ -18,7 +18,7 @@ use crate::agent::{
 use crate::base::secrets::Secret;
 use crate::config::{
     ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag,
-    WrittenDuration,
+    WrittenDuration, refuse_server_name,
 };
 use crate::conversation::message::UserText;
 use crate::faces::chat;
@@ -374,6 +374,9 @@ fn read_servers(passed: &Value) -> Result<Vec<McpServerConfig>, RpcError> {
         let name = word(&server["name"]);
         if name.is_empty() || command.is_empty() && !server["url"].is_string() {
             return Err(RpcError::params("a server of tools has a name, and a command or an address"));
+        }
+        if let Some(why) = refuse_server_name(&name) {
+            return Err(RpcError::params(why));
         }
         Ok(McpServerConfig {
             name,

@@ -28,6 +28,7 @@ mod skill_wire;
 #[cfg(not(feature = "mcp"))]
 mod no_client;
 mod known;
+mod live;
 mod naming;
 mod questions;
 mod server;
@@ -48,7 +49,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::base::secrets::Secret;
+use crate::base::secrets::{Redactor, Secret};
 use crate::config::{McpOauth, McpServerConfig};
 use crate::safety::net::Net;
 use crate::safety::process::ServerStreams;
@@ -146,6 +147,8 @@ pub struct McpSurroundings {
     pub cache: PathBuf,
     /// The directory of the tokens of logins.
     pub tokens: PathBuf,
+    /// Masks secrets in what is said of them.
+    pub redactor: Arc<Redactor>,
 }
 
 /// The servers of a run.
@@ -191,9 +194,13 @@ impl McpServers {
     pub fn begin(&self) {
         let Some(runtime) = self.runtime() else { return };
         for server in self.servers.iter().filter(|server| server.is_to_begin()) {
-            let server = Arc::clone(server);
-            runtime.spawn(async move { server.connect().await.map(drop) });
+            runtime.spawn(server::keep_trying(Arc::downgrade(server)));
         }
+    }
+
+    /// A sentence for each server that is not up, once.
+    pub fn take_failures(&self) -> Vec<String> {
+        self.servers.iter().filter_map(|server| server.take_failure()).collect()
     }
 
     /// Starts every server, and waits until each is up or has failed.

@@ -18,14 +18,12 @@ use crate::safety::sandbox::Sandbox;
 use crate::skills::ServedSkill;
 
 use super::known::KnownServer;
+use super::live::{FIRST_WAIT, LiveServer, ServerLink};
 use super::naming::choose_tools;
 use super::offered::OfferedNames;
 use super::program::start_program;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
-/// The wait before one that changed is asked, or one that failed is started, again: doubled with each failure up to the longest.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The most tools of a server.
 const MOST_TOOLS: usize = 2000;
 /// The most skills of a server.
@@ -48,17 +46,16 @@ pub struct McpServer {
     errors: Arc<Mutex<String>>,
 }
 
-/// What is known of the running server.
-#[derive(Default)]
-struct LiveServer {
-    begun: bool,
-    /// Its tools, those of the file alone.
-    tools: Option<Vec<Arc<Value>>>,
-    skills: Vec<ServedSkill>,
-    /// Its revision and name, once it is up.
-    description: String,
-    /// Why it is not up.
-    failure: Option<String>,
+/// Connects to a server, again and again until it is up, as long as anybody wants it.
+pub(super) async fn keep_trying(server: Weak<McpServer>) {
+    while let Some(wanted) = server.upgrade() {
+        if wanted.connect().await.is_ok() {
+            return;
+        }
+        let wait = wanted.link.lock().await.find_wait();
+        drop(wanted);
+        tokio::time::sleep(wait).await;
+    }
 }
 
 /// What a server listed when its connection was opened.
@@ -67,14 +64,6 @@ struct ServerLists {
     skills: Vec<ServedSkill>,
     /// Why there are no skills, if they were wanted in vain.
     note: String,
-}
-
-/// The connection, or when there may be another try.
-#[derive(Default)]
-struct ServerLink {
-    open: Option<Arc<McpConnection>>,
-    failures: u32,
-    not_before: Option<Instant>,
 }
 
 impl McpServer {
@@ -117,7 +106,14 @@ impl McpServer {
     /// Its command or address, for people.
     pub fn place(&self) -> String {
         let words = || self.config.command.iter().map(|word| text::shell_word(word)).collect::<Vec<_>>().join(" ");
-        self.config.url.clone().unwrap_or_else(words)
+        let place = self.config.url.clone().unwrap_or_else(words);
+        self.around.redactor.redact(&place).into_owned()
+    }
+
+    /// Why it is not up, once, in a sentence.
+    pub(super) fn take_failure(&self) -> Option<String> {
+        let why = self.live().take_failure()?;
+        Some(text::one_line(&format!("the server of tools `{}` {why}; it is tried again", self.config.name), 400))
     }
 
     /// Its state in a few words, and the number of its tools as far as they are known.
@@ -125,13 +121,7 @@ impl McpServer {
         let live = self.live();
         let known = || self.known().as_ref().map_or(0, |known| known.tools.len());
         let count = live.tools.as_ref().map_or_else(known, Vec::len);
-        let state = match (&live.failure, live.tools.is_some(), live.begun) {
-            (Some(why), ..) => why.clone(),
-            (None, true, _) => format!("up ({})", live.description),
-            (None, false, true) => "starting".to_owned(),
-            (None, false, false) => "not started".to_owned(),
-        };
-        (state, count)
+        (live.describe_state(), count)
     }
 
     pub(super) fn is_starting(&self) -> bool {
@@ -254,8 +244,8 @@ impl McpServer {
             return Ok(Arc::clone(open));
         }
         link.open = None;
-        let wait = link.not_before.map(|at| at.saturating_duration_since(Instant::now()));
-        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+        let wait = link.find_wait();
+        if !wait.is_zero() {
             let why = self.live().failure.clone().unwrap_or_default();
             return Err(format!("{why} (the next try is possible in {} s)", wait.as_secs() + 1));
         }
@@ -263,22 +253,20 @@ impl McpServer {
         let mut live = self.live();
         match opened {
             Ok((connection, ServerLists { tools, skills, note })) => {
-                live.failure = None;
+                live.note_success();
                 live.description = format!("{}{note}", connection.describe());
                 (live.tools, live.skills) = (Some(tools), skills);
-                link.failures = 0;
-                link.not_before = None;
                 let connection = Arc::new(connection);
                 tokio::spawn(follow_changes(Arc::downgrade(self), Arc::downgrade(&connection)));
+                *link = ServerLink::default();
                 link.open = Some(Arc::clone(&connection));
                 self.changed.notify_all();
                 Ok(connection)
             }
             Err(why) => {
                 let why = format!("{why}{}", self.quote_errors());
-                let wait = FIRST_WAIT.saturating_mul(1 << link.failures.min(6)).min(LONGEST_WAIT);
-                link.failures += 1;
-                link.not_before = Some(Instant::now() + wait);
+                let why = self.around.redactor.redact(&why).into_owned();
+                link.note_failure();
                 live.failure = Some(why.clone());
                 self.changed.notify_all();
                 Err(why)
