@@ -23,6 +23,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(signed).map_err(|_| wrong())
 }
 
+/// An age: a duration with its unit, as a bare number could be meant as days.
+///
+/// # Errors
+/// It is not one; the error is a sentence that says what was expected.
+pub fn parse_age(text: &str) -> Result<Duration, String> {
+    if text.trim().parse::<f64>().is_ok() {
+        return Err(format!("`{text}` needs a unit: {0}d is {0} days, {0}h is {0} hours", text.trim()));
+    }
+    parse_duration(text)
+}
+
 /// The shortest text that reads back as the same duration.
 pub fn format_duration(duration: Duration) -> String {
     SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))

@@ -119,6 +119,7 @@ impl TypedConfig {
         }
         check_references(merged, sources, mistakes);
         empty_limits(merged, sources, mistakes);
+        check_retention(merged, sources, mistakes);
         command::check_commands(merged, sources, &self.tools, mistakes);
         flow::check_flows(merged, sources, &self.flows, mistakes);
         mcp::check_servers(merged, sources, &self.servers, mistakes);
@@ -156,6 +157,15 @@ fn check_references(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mista
             let mistake = Mistake::place_at(sources, node.place, format!("there is no {what} `{target}`"));
             mistakes.push(mistake.hint(suggest(target, &known, "configured")));
         }
+    }
+}
+
+/// Refuses a bare number for the age of sessions: it would be seconds, and they are deleted.
+fn check_retention(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
+    let settings = merged.get(SubjectKind::Settings, "");
+    let node = settings.and_then(|settings| settings.get("session")).and_then(|session| session.get("retention"));
+    if let Some(node) = node.filter(|node| node.text().is_some_and(|text| text.trim().parse::<f64>().is_ok())) {
+        mistakes.push(Mistake::place_at(sources, node.place, "`retention` needs a unit: 90d"));
     }
 }
 
@@ -236,6 +246,11 @@ fn finish_config(options: &LoadOptions<'_>, gathered: Gathered, typed: TypedConf
 
 /// The mistakes in the order of their places, each once. A line or a message may contain a value from a variable.
 fn order_mistakes(sources: &Sources, env: &Env, mut mistakes: Vec<Mistake>) -> ConfigError {
+    // What is wrong with a built-in file then follows from what a person wrote.
+    let is_own = |mistake: &Mistake| !mistake.file.starts_with("<built-in>/");
+    if mistakes.iter().any(is_own) {
+        mistakes.retain(is_own);
+    }
     in_order(sources, &mut mistakes);
     let redactor = env.redactor();
     for mistake in &mut mistakes {

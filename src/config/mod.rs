@@ -70,7 +70,7 @@ mod import;
 
 pub use api_key::{ApiKey, KeySource};
 pub use changed::Changed;
-pub use duration::{WrittenDuration, format_duration, parse_duration};
+pub use duration::{WrittenDuration, format_duration, parse_age, parse_duration};
 pub use env::{Env, ProgramDirs};
 pub use flags::{SettingFlag, SettingFlags};
 pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
@@ -84,7 +84,7 @@ pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config, read_sound_parts};
 pub use loaded::Config;
 pub use manifest::Manifest;
-pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls};
+pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls, refuse_server_name};
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,

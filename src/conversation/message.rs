@@ -9,6 +9,7 @@ mod cost;
 mod handle;
 mod usage;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -243,6 +244,21 @@ impl Step {
     pub fn of_text(text: impl Into<String>, finish_reason: FinishReason) -> Self {
         let parts = vec![ReplyPart::Text { text: text.into(), opaque: None }];
         Self { parts, finish_reason, ..Self::default() }
+    }
+
+    /// The step with secrets masked in what the model wrote, except in reasoning that its provider has signed.
+    pub fn mask(mut self, mask: impl Fn(&str) -> Cow<'_, str>) -> Self {
+        for part in &mut self.parts {
+            let text = match part {
+                ReplyPart::Text { text, .. } | ReplyPart::Reasoning { text, opaque: None } => text,
+                ReplyPart::Reasoning { .. } => continue,
+                ReplyPart::Call(call) => &mut call.request.arguments,
+            };
+            if let Cow::Owned(masked) = mask(text) {
+                *text = masked;
+            }
+        }
+        self
     }
 
     /// The visible text of the reply; empty if the reply consists only of calls.

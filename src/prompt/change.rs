@@ -146,7 +146,11 @@ impl PromptDesk {
             said.push(format!("the canary was {}, which does not exist: there is none now", canary.version));
         }
         release.history.retain(is_known);
-        if release != before {
+        if release == Release::default() && release != before {
+            // Without releases the latest version counts.
+            let path = self.dir.join(RELEASE);
+            fs::remove_file(&path).map_err(|error| refuse_write(&path, &error))?;
+        } else if release != before {
             self.write(RELEASE, &release.write(&self.text(RELEASE)?))?;
         }
         Ok(said)

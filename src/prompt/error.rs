@@ -5,7 +5,7 @@ use std::fmt;
 use crate::base::secrets::looks_secret;
 use crate::base::text::make_visible;
 use crate::base::yaml::YamlError;
-use crate::template::TemplateError;
+use crate::template::{Syntax, TemplateError};
 
 /// The reason that a prompt cannot be found, read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,18 +56,26 @@ impl PromptError {
     }
 
     /// The error about names that a prompt reads and nothing defines.
-    pub(super) fn of_missing(file: &str, names: &[String]) -> Self {
+    pub(super) fn of_missing(file: &str, names: &[String], syntax: Syntax) -> Self {
         let secret = names.iter().find(|name| name.strip_prefix("env.").is_some_and(looks_secret));
         if let Some(name) = secret {
             let told = format!("`{name}` looks like a secret, and prompts see none");
             return Self::of_file(file, told)
                 .hint("List it under `prompts.allow_env` in your agent.yaml, or leave it out.");
         }
+        let is_nested = names.iter().any(|name| name.strip_prefix("vars.").unwrap_or(name).contains('.'));
+        let absent = match syntax {
+            Syntax::FString => "and a prompt of the format `fstring` needs each of them",
+            Syntax::GoTemplate => "or write `{{if index . \"NAME\"}}` where one may be absent",
+            Syntax::Jinja if is_nested => {
+                "or write `(NAME | default({})).PART | default('…')` where one may be absent"
+            }
+            Syntax::Jinja => "or write `| default('…')` where one may be absent",
+        };
         let names = names.join("`, `");
-        Self::of_file(file, format!("nothing defines `{names}`, which this prompt reads")).hint(
-            "Pass variables with --var NAME=VALUE (read as vars.NAME, and as NAME where the head declares it), or write \
-             `| default('…')` where one may be absent.",
-        )
+        Self::of_file(file, format!("nothing defines `{names}`, which this prompt reads")).hint(format!(
+            "Pass variables with --var NAME=VALUE (read as vars.NAME, and as NAME where the head declares it), {absent}."
+        ))
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -264,7 +264,7 @@ impl Prompt {
         if missed.names.is_empty() {
             return rendered;
         }
-        let told = PromptError::of_missing(&self.origin, &missed.names);
+        let told = PromptError::of_missing(&self.origin, &missed.names, self.head.format);
         Err(match missed.place {
             Some(place) => PromptError { message: told.message, hint: told.hint, ..*place },
             None => told,

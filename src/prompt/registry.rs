@@ -197,12 +197,15 @@ impl Registry {
         if !is_name(name) {
             return Err(self.no_such_name(name));
         }
-        let mut family = PromptFamily::default();
+        let (mut family, mut odd) = (PromptFamily::default(), None);
         for (index, layer) in self.layers.iter().enumerate().filter(|(_, layer)| counts(layer)) {
             let files = layer.files(name)?;
             for file in &files {
-                let Some(version) = Version::of_file(file) else { continue };
                 let path = format!("{name}/{file}");
+                let Some(version) = Version::of_file(file) else {
+                    odd = odd.or_else(|| Version::is_meant_by(file).then(|| layer.origin(&path)));
+                    continue;
+                };
                 if layer.owner == Owner::Project && !self.is_read(layer, &path) {
                     continue;
                 }
@@ -223,7 +226,11 @@ impl Registry {
                 self.add_release(&mut family, layer, name)?;
             }
         }
-        if family.versions.is_empty() { Err(self.no_such_name(name)) } else { Ok(family.set_dangling_aside()) }
+        match odd {
+            _ if !family.versions.is_empty() => Ok(family.set_dangling_aside()),
+            Some(file) => Err(PromptError::of_file(&file, "it is no version of a prompt: name it like v1.0.md")),
+            None => Err(self.no_such_name(name)),
+        }
     }
 
     fn add_release(&self, family: &mut PromptFamily, layer: &PromptLayer, name: &str) -> Result<(), PromptError> {

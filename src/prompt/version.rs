@@ -18,6 +18,12 @@ impl Version {
         let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt"))?;
         stem.strip_prefix('v').filter(|number| !number.starts_with('v'))?.parse().ok()
     }
+
+    /// True if the name of a file looks as if a version was meant: `1.2.md`.
+    pub fn is_meant_by(name: &str) -> bool {
+        let number = name.strip_suffix(".md").map(|stem| stem.trim_start_matches(['v', 'V']));
+        number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+    }
 }
 
 impl FromStr for Version {

@@ -78,6 +78,7 @@ pub use command::ConfiguredCommand;
 pub use commands::{
     BoundedInput, Environment, Jobs, PlainState, describe_undone, keep_programs_outside, warn_of_changes,
 };
+pub use files::encoding::decode_text;
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool, rank_tools};
 pub use finding::{SelectableName, select_names};
 pub use load_skill::LoadSkill;

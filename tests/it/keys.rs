@@ -171,3 +171,19 @@ fn a_login_is_for_providers_that_allow_one() {
         ["https://openrouter.ai/auth?callback_url=http%3A%2F%2Flocalhost%3A", "&code_challenge_method=S256"];
     assert!(parts.iter().all(|part| address.contains(part)), "{address}");
 }
+
+#[test]
+fn what_a_model_writes_of_a_secret_is_masked_in_the_log_and_in_events() {
+    let key = "zq81kfMMdk20sLLpqWe7";
+    let line = json!({ "command": format!("echo {key}") });
+    let server = Server::start([Reply::call("run_command", &line), Reply::text(&format!("It is {key}."))]);
+    let run = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]).env("SOME_API_KEY", key);
+    let output = run.run().success();
+    let of = |kind: &str| output.stdout.lines().filter(|line| line.contains(kind)).collect::<String>();
+    for kind in ["\"tool.started\"", "\"tool.finished\"", "\"type\":\"message\""] {
+        assert!(!of(kind).is_empty() && !of(kind).contains(key), "{kind}: {}", of(kind));
+    }
+    assert!(!output.stderr.contains(key), "{}", output.stderr);
+    let exported = Run::at(&output.place).args(["session", "export", "--to", "json"]).run().success();
+    assert!(!exported.stdout.contains(key), "{}", exported.stdout);
+}

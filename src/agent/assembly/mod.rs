@@ -65,7 +65,7 @@ pub use models::find_choosing_key;
 pub use options::RunOptions;
 pub use outlook::{NetworkOf, Outlook, read_outlook, without_model};
 pub use retention::{DeleteError, apply_retention, delete_session, is_old, list_old_kept};
-pub use review::read_diff;
+pub use review::{ReviewedDiff, read_diff};
 pub use servers::gather_servers_alone;
 pub use sessions::{
     ForkPoint, OpenedConversation, SessionChoice, edit_session, fork_session, new_run_id, open_conversation,

@@ -281,7 +281,10 @@ impl CallServices<'_> {
     /// Reports the start of a call to the observers.
     fn announce(&self, prepared: &PreparedCall<'_>) {
         let subject = prepared.plan.as_ref().map_or(String::new(), |plan| plan.tool.subject(&prepared.arguments));
-        self.emitter.notify(started_event(&prepared.call, subject, prepared.arguments.clone()));
+        let redactor = &self.agent.redactor;
+        let (subject, mut arguments) = (redactor.redact(&subject).into_owned(), prepared.arguments.clone());
+        redactor.redact_value(&mut arguments);
+        self.emitter.notify(started_event(&prepared.call, subject, arguments));
         self.live.announce(prepared.slot);
     }
 

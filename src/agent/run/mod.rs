@@ -114,6 +114,7 @@ pub async fn run_input(
     open.finish_left_work().await;
     let end = take_turn(agent, open.conversation, open.run, input, cancel).await;
     open.finish_left_work().await;
+    open.run.emitter.warn(agent.tools.take_failures());
     Ok(open.end_turn(end))
 }
 

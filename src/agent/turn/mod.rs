@@ -255,6 +255,7 @@ impl<'a> Turn<'a> {
 
     /// One step: asks the model and records its reply. Returns its number.
     pub(super) async fn step(&mut self, purpose: Purpose) -> Result<(u64, Step), TurnStop> {
+        self.run.emitter.warn(self.agent.tools.take_failures());
         let step = self.ask(purpose).await?;
         let number = self.keep_reply(step.clone())?;
         Ok((number, step))
@@ -268,8 +269,9 @@ impl<'a> Turn<'a> {
         Ok(self.run.emitter.emit(event)?)
     }
 
-    /// Records a reply: on disk, then in memory, then as an event.
+    /// Records a reply, with secrets masked: on disk, then in memory, then as an event.
     pub(super) fn keep_reply(&mut self, step: Step) -> Result<u64, TurnStop> {
+        let step = step.mask(|text| self.agent.redactor.redact_known(text));
         let event = EventKind::Message(EventMessage::reply(&step));
         let number = self.conversation.session.reply(step, Timestamp::now()).map_err(anyhow::Error::from)?;
         self.run.emitter.emit(event)?;

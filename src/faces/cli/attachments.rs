@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::base::image::Image;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::model::ModelInfo;
+use crate::tools::decode_text;
 
 use super::args::{Var, VarValue};
 use super::{CommandFailure, stdin};
@@ -34,7 +35,7 @@ pub(super) fn read_attachments(files: &[PathBuf]) -> Result<Attachments, Command
 fn read_attachment(path: &Path, attached: &mut Attachments) -> Result<(), String> {
     if path == Path::new("-") {
         let bytes = stdin::read_whole(super::note_progress).map_err(|error| error.to_string())?;
-        return attach(attached, "stdin", bytes);
+        return attach(attached, "stdin", &bytes);
     }
     let name = path.display().to_string();
     let bytes = read_bounded(path, MOST_ATTACHED).map_err(|error| match error.kind() {
@@ -46,24 +47,22 @@ fn read_attachment(path: &Path, attached: &mut Attachments) -> Result<(), String
         }
         _ => format!("cannot read {name}: {error}"),
     })?;
-    attach(attached, &name, bytes)
+    attach(attached, &name, &bytes)
 }
 
-/// Attaches bytes: a picture as such, else as text, in which invalid UTF-8 is replaced. Other binary data is refused.
+/// Attaches bytes: a picture as such, else as text. Other binary data is refused.
 ///
 /// # Errors
 /// A sentence with the name.
-pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: Vec<u8>) -> Result<(), String> {
+pub(super) fn attach(attached: &mut Attachments, name: &str, bytes: &[u8]) -> Result<(), String> {
     const PEEK: usize = 8192;
     if Image::recognise(&bytes[..bytes.len().min(PEEK)]).is_some() {
-        attached.pictures.push(Image::read(&bytes).map_err(|why| format!("{name} {why}"))?);
+        attached.pictures.push(Image::read(bytes).map_err(|why| format!("{name} {why}"))?);
         return Ok(());
     }
-    if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
-        return Err(format!("{name} is binary. Attach text, a picture or a PDF, or name its path in the task."));
-    }
-    let content =
-        String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    let content = decode_text(bytes).ok_or_else(|| {
+        format!("{name} is binary. Attach text, a picture or a PDF, or name its path in the task.")
+    })?;
     attached.texts.push(Attachment { name: name.to_owned(), content });
     Ok(())
 }
@@ -160,10 +159,10 @@ mod tests {
     #[test]
     fn binary_data_is_refused_unless_it_is_a_picture_and_odd_text_is_not() {
         let mut attached = Attachments::default();
-        assert!(attach(&mut attached, "x", vec![1, 0, 2]).is_err());
-        attach(&mut attached, "x", vec![b'a', 0xff]).expect("text");
-        attach(&mut attached, "y", b"\x89PNG\r\n\x1a\n\0".to_vec()).expect("a picture");
-        assert_eq!((attached.texts[0].content.as_str(), attached.pictures.len()), ("a\u{fffd}", 1));
+        assert!(attach(&mut attached, "x", &[1, 0, 2]).is_err());
+        attach(&mut attached, "x", b"caf\xe9").expect("text");
+        attach(&mut attached, "y", b"\x89PNG\r\n\x1a\n\0").expect("a picture");
+        assert_eq!((attached.texts[0].content.as_str(), attached.pictures.len()), ("caf\u{e9}", 1));
     }
 
     #[test]

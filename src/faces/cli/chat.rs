@@ -22,7 +22,7 @@ use crate::screen::terminal;
 use crate::screen::{Keyed, Look, LookFacts, Outlets, Person, Screen};
 
 use super::args::{ChatArgs, TurnArgs};
-use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
+use super::setup::{CliSetup, build_runtime, may_enter_layer, session_choice, setting_flags};
 use super::signals::Signals;
 use super::{CommandFailure, CommandOutcome, attachments, close_export, exit, init, run, signals};
 
@@ -93,11 +93,12 @@ fn is_first_start(config: &Config, turn: &TurnArgs) -> bool {
 
 /// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<PreparedChat, CommandFailure> {
-    let (workspace, mut config) = setup.load_with(setting_flags(&args.turn))?;
-    // While this process has one thread.
-    let place = setup.choose_place(&config, &workspace, &args.turn, &[])?;
     // Before the line editor starts: it restores the handlers that it found.
-    let signals = Signals::listen()?;
+    let (signals, (workspace, mut config, place)) = Signals::listen_around(may_enter_layer(&args.turn), || {
+        let (workspace, config) = setup.load_with(setting_flags(&args.turn))?;
+        let place = setup.choose_place(&config, &workspace, &args.turn, &[])?;
+        Ok((workspace, config, place))
+    })?;
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut demo = None;
     if interactive && setup.given_dir().is_none() && is_first_start(&config, &args.turn) {

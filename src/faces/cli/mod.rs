@@ -156,6 +156,7 @@ impl CommandFailure {
             return exit::DONE;
         }
         let told = self.word_reason();
+        let told = make_visible(&told);
         let (reason, more) = told.split_once('\n').unwrap_or((&told, ""));
         let more = more.trim_matches('\n');
         let blank = if more.is_empty() { "" } else { "\n\n" };
@@ -212,7 +213,7 @@ impl args::UsageError {
 
 /// Writes one line of progress to stderr.
 fn note_progress(message: &str) {
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "{}", make_visible(message));
 }
 
 /// Sends the remaining telemetry. Stays silent after a failed run: its last line must be the reason of the failure.
@@ -244,7 +245,7 @@ fn print_json(value: &impl Serialize) -> CommandOutcome {
 
 /// Writes rows to stdout as a table.
 fn print_table<const N: usize>(rows: &[[String; N]]) -> CommandOutcome {
-    print_text(tables::lay_out_columns(rows, tables::find_edge()))
+    print_visible(&tables::lay_out_columns(rows, tables::find_edge()))
 }
 
 /// Writes text of a model or a file to stdout: visible on a terminal, as it is into a pipe.

@@ -11,7 +11,6 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, HookReport, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session,
     exit, run_input,
 };
-use crate::base::text;
 use crate::config::{ApprovalMode, Config, Env};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachments;
@@ -24,10 +23,11 @@ use crate::model::{Recorder, Recording, Tape};
 use crate::prompt::AnswerReader;
 use crate::safety::{Approver, Nobody};
 use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
+use crate::tools::decode_text;
 
 use super::args::{OutputFormat, RecordingArgs, RunArgs, TurnArgs};
 use super::attachments;
-use super::setup::{CliSetup, build_runtime, session_choice, setting_flags};
+use super::setup::{CliSetup, build_runtime, may_enter_layer, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
 use super::{CommandFailure, CommandOutcome, close_export, github, print_json, print_text};
@@ -47,8 +47,8 @@ struct PreparedRun {
 }
 
 pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
-    let ground = RunGround::choose(&setup, &args)?;
-    let signals = Signals::listen()?;
+    let choose = || RunGround::choose(&setup, &args);
+    let (signals, ground) = Signals::listen_around(may_enter_layer(&args.turn), choose)?;
     let mut prepared = prepare_run(&setup, args, ground)?;
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = build_runtime()?;
@@ -271,13 +271,15 @@ fn read_input(
                     "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
                 ))
             })?;
-            return Ok((Some(UserText::by_person(String::from_utf8_lossy(&bytes).trim_end())), attached));
+            let task = decode_text(&bytes)
+                .ok_or_else(|| CommandFailure::usage("stdin is binary, so it is no task: attach it with -f -"))?;
+            return Ok((Some(UserText::by_person(task.trim_end())), attached));
         }
     };
     if !from_stdin {
         match stdin::read_attachment(args.stdin, say).map_err(CommandFailure::usage)? {
             Piped::Text(bytes) => {
-                attachments::attach(&mut attached, "stdin", bytes).map_err(CommandFailure::usage)?;
+                attachments::attach(&mut attached, "stdin", &bytes).map_err(CommandFailure::usage)?;
             }
             Piped::Nothing(note) => warnings.extend(note),
         }
@@ -333,7 +335,7 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     }
     // The reason stays the last line.
     if end.ending.code != exit::DONE && (told.is_some() || !failed_hooks.is_empty()) {
-        super::note_progress(&text::make_visible(&end.ending.reason));
+        super::note_progress(&end.ending.reason);
     }
     if let Some(env) = workflow {
         github::add_summary(&env, &end.answer)?;

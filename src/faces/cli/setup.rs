@@ -158,7 +158,7 @@ impl CliSetup {
     ) -> Result<RunPlace, SetupError> {
         let say = |note: &str| {
             if !self.global.quiet {
-                note_progress(note)
+                note_progress(note);
             }
         };
         let outputs: Vec<&Path> = outputs.iter().copied().chain(turn.recording.record.as_deref()).collect();
@@ -252,6 +252,11 @@ pub(super) fn assemble_unasked(
     options: &RunOptions,
 ) -> Result<Services, SetupError> {
     assembly::assemble_services(config, workspace, options, Arc::new(Nobody))
+}
+
+/// True if a run may work in the layer of a trial: it is one, or goes on with a session that may be one.
+pub(super) fn may_enter_layer(turn: &TurnArgs) -> bool {
+    turn.trial || matches!(session_choice(turn), SessionChoice::Latest | SessionChoice::Id(_))
 }
 
 /// Builds the runtime of a command.

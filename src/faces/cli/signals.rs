@@ -12,6 +12,8 @@ use crate::agent::exit::Signal;
 use crate::safety::{process, sandbox};
 use crate::screen::{self, terminal};
 
+use super::CommandFailure;
+
 /// The signals of this process.
 #[derive(Default, Clone)]
 pub(super) struct Signals {
@@ -49,6 +51,23 @@ impl Signals {
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
         Ok(signals)
+    }
+
+    /// Listens, and makes a beginning: after it if it `is_alone`, as a process with several threads cannot enter a layer.
+    /// Until then a signal ends the program as the system does it.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub(super) fn listen_around<T>(
+        is_alone: bool,
+        begin: impl FnOnce() -> Result<T, CommandFailure>,
+    ) -> Result<(Self, T), CommandFailure> {
+        if is_alone {
+            let ready = begin()?;
+            return Ok((Self::listen()?, ready));
+        }
+        let signals = Self::listen()?;
+        Ok((signals, begin()?))
     }
 
     /// Calls `handle` for each signal from now on.

@@ -5,6 +5,7 @@
 //! a socket may block forever or have effects.
 
 mod copy;
+mod removal;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -27,6 +28,8 @@ use copy::WholeCopy;
 pub use copy::{CopyWatch, copy_tree, measure_tree};
 #[cfg(unix)]
 pub use leftovers::begin_journal;
+use removal::remove_entry;
+pub use removal::remove_tree;
 pub use system::{Dir, free_bytes};
 
 /// Removes nothing: this system says of no temporary file whose it is.
@@ -151,15 +154,6 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     opened.read(most)
 }
 
-/// Removes a file, a link itself, or a directory with everything in it.
-///
-/// # Errors
-/// Nothing is there, a link is on the way, or a part of it cannot be removed.
-pub fn remove_tree(path: &Path) -> io::Result<()> {
-    let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::IsADirectory)?;
-    remove_entry(&Dir::open(parent)?, name, MOST_LEVELS)
-}
-
 /// Moves a file, a link itself, or a directory with everything in it to a path at which nothing is. Missing directories
 /// above that are made. On another file system it is copied first; what is neither file, link nor directory is left out.
 ///
@@ -180,23 +174,6 @@ pub fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Each level holds a handle and a part of the stack.
 const MOST_LEVELS: usize = 500;
-/// The permissions without which an owner cannot remove what is in a directory.
-const OPEN: u32 = 0o700;
-
-fn remove_entry(dir: &Dir, name: &OsStr, levels: usize) -> io::Result<()> {
-    let facts = dir.facts(name)?;
-    if facts.kind != DirEntryKind::Dir {
-        return dir.remove(name);
-    }
-    let inner = dir.dir(name)?;
-    if facts.mode & OPEN != OPEN {
-        // What stays closed is told by the next step.
-        let _ = inner.open_up();
-    }
-    let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
-    inner.entries()?.iter().try_for_each(|entry| remove_entry(&inner, &entry.name, levels))?;
-    dir.remove_dir(name)
-}
 
 /// The directory and the name of an absolute path; `None` for the root.
 ///

@@ -98,10 +98,6 @@ impl Dir {
         Ok(())
     }
 
-    pub fn open_up(&self) -> io::Result<()> {
-        Ok(())
-    }
-
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
     }

@@ -253,15 +253,6 @@ impl Dir {
         file.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Lets its owner list what is in it, and remove that.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn open_up(&self) -> io::Result<()> {
-        // The permissions of a handle are changed by the name that the system has for it.
-        std::fs::set_permissions(format!("/proc/self/fd/{}", self.0.as_raw_fd()), Permissions::from_mode(0o700))
-    }
-
     /// Removes a file, or a link itself.
     ///
     /// # Errors

@@ -14,6 +14,20 @@ pub enum TextEncoding {
     Windows1252,
 }
 
+/// The text of bytes from outside, without their mark; `None` if they are no text. In what is mostly UTF-8 invalid bytes
+/// are replaced.
+pub fn decode_text(bytes: &[u8]) -> Option<String> {
+    let lossy = String::from_utf8_lossy(bytes);
+    let replaced = lossy.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+    let is_marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let is_other = is_marked || replaced * 2 > lossy.chars().filter(|c| !c.is_ascii()).count();
+    let decoded = TextEncoding::decode(bytes).filter(|_| is_other).map(|(text, _)| text);
+    let text = decoded.unwrap_or_else(|| lossy.into_owned());
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    // A zero byte is in no text.
+    (!text.contains('\0')).then_some(text)
+}
+
 impl TextEncoding {
     /// The text of a file, with its mark if it has one, and what it is written in; `None` if it is no text.
     pub fn decode(bytes: &[u8]) -> Option<(String, Self)> {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::ReportFormat;
 use super::values::{ArgumentValues, parse_one_of};
-use crate::config::parse_duration;
+use crate::config::parse_age;
 use crate::conversation::export::ExportForm;
 use crate::conversation::session::WordsBy;
 
@@ -124,7 +124,7 @@ pub enum SessionCommand {
     #[command(after_help = "Example:\n  agent session prune --older-than 90d --dry-run")]
     Prune {
         /// The time: 90d, 12h
-        #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+        #[arg(long, value_name = "DURATION", value_parser = parse_age)]
         older_than: Duration,
         /// The sessions of all workspaces, and what was moved aside after commands
         #[arg(long)]

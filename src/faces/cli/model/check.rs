@@ -25,7 +25,7 @@ pub(super) fn check_model(
     let quiet = setup.global.quiet;
     let say = |line: &str| {
         if !quiet {
-            note_progress(&text::make_visible(line));
+            note_progress(line);
         }
     };
     let server = check.base_url().map_or_else(String::new, |url| format!(" at {url}"));

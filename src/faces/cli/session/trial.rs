@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::agent::assembly;
-use crate::base::text;
 use crate::config::Config;
 use crate::conversation::session::Session;
 use crate::faces::chat::undo::{describe_plan, format_diff, open_history};
@@ -62,7 +61,7 @@ pub(super) fn apply_trial(
         told.push(kept.unwrap_or_else(|why| why));
     }
     for line in &told {
-        note_progress(&text::make_visible(line));
+        note_progress(line);
     }
     let has_rest = || history.plan_transfer(workspace, &[]).is_ok_and(|left| !left.changes.is_empty());
     if is_needed || !paths.is_empty() && has_rest() {
