@@ -263,3 +263,15 @@ fn a_layer_shows_the_workspace_at_its_own_path_and_says_what_it_does_not_do() {
     );
     assert!(place.workspace().join("answer.txt").exists());
 }
+
+#[test]
+fn what_is_beneath_a_layer_is_out_of_reach_of_commands() {
+    if !has_walls() {
+        return;
+    }
+    let place = prepare();
+    let line = "find / -xdev -maxdepth 6 -name beneath 2>/dev/null | head -3; ls $HOME/.local/share/agent/beneath";
+    change(&runs(&[line]), &place, &["--trial", "do it"]);
+    let results = session(&place, &["export", "--to", "json"]).success().stdout;
+    assert!(!results.contains("gone.txt"), "{results}");
+}

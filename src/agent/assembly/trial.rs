@@ -136,9 +136,10 @@ pub fn find_outside(config: &Config, session: &Session) -> PathBuf {
     layer.map_or_else(|| about.workspace.to_path_buf(), |layer| beneath_dir(config).join(layer.inner))
 }
 
-/// Where a process that entered a layer sees what is beneath it. Never in the directory of a trial, which is removed.
+/// Where a process that entered a layer sees what is beneath it: out of reach of commands, to which a rule may deny files
+/// there, and never in the directory of a trial, which is removed.
 fn beneath_dir(config: &Config) -> PathBuf {
-    config.dirs.cache.join("beneath")
+    config.dirs.data.join("beneath")
 }
 
 /// The wish for a trial.

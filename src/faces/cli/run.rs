@@ -271,8 +271,9 @@ fn read_input(
                     "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
                 ))
             })?;
-            let task = decode_text(&bytes)
-                .ok_or_else(|| CommandFailure::usage("stdin is binary, so it is no task: attach it with -f -"))?;
+            let task = decode_text(&bytes).ok_or_else(|| {
+                CommandFailure::usage("stdin is binary, so it is no task; a picture or a PDF is attached by -f -")
+            })?;
             return Ok((Some(UserText::by_person(task.trim_end())), attached));
         }
     };
