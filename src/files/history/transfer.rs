@@ -1,5 +1,6 @@
 //! Puts the changes of a session into another directory: those of a trial into the workspace.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::files::file_name;
@@ -52,16 +53,21 @@ impl FileHistory {
         let missing = to.map(|to| self.plan_transfer(to, &[])).transpose()?;
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
-        let paths = match missing {
+        let paths: BTreeSet<String> = match missing {
             Some(plan) => plan.changes.into_iter().map(|change| change.path).chain(plan.lost).collect(),
             None => {
                 let all = tracker.journal.records.iter().flat_map(|record| &record.changes);
                 all.filter(|change| change.to_path().is_relative()).map(|change| change.path.clone()).collect()
             }
         };
+        let mut noted = Ok(());
+        if !paths.is_empty() {
+            noted = tracker.journal.add(JournalLine::Left { paths }).map_err(ScanError::from);
+        }
         let last = tracker.journal.records.last().map(|record| record.by.clone());
-        let noted = tracker.journal.add(JournalLine::Left { paths }).map_err(ScanError::from);
-        let noted = noted.and_then(|()| last.map_or(Ok(()), |by| tracker.record(by, beside)));
+        if let Some(by) = last.filter(|_| !beside.is_empty()) {
+            noted = noted.and_then(|()| tracker.record(by, beside));
+        }
         noted.map_err(|error| describe_error(&error))
     }
 

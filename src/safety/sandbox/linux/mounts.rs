@@ -14,7 +14,7 @@ use rustix::mount::{
     mount_change, mount_remount, move_mount, open_tree,
 };
 
-use super::messages::RunStage;
+use super::messages::{Bytes, RunStage};
 
 /// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
@@ -95,12 +95,11 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
             fs::write(target, text)?;
         }
     }
-    for (real, layer) in &stage.caches {
-        // On a file system that cannot be a layer, the cache is read-only.
-        let _ = mount_overlay(real.as_ref(), layer.as_ref());
-    }
+    // On a file system that cannot be a layer, the cache is read-only.
+    let has_layer = |(real, layer): &&(Bytes, Bytes)| mount_overlay(real.as_ref(), layer.as_ref()).is_ok();
+    let layered: Vec<&Path> = stage.caches.iter().filter(has_layer).map(|(real, _)| real.as_ref()).collect();
     for point in list_points()? {
-        if !is_writable(stage, &point) && !is_read_only(&point) {
+        if !is_writable(stage, &layered, &point) && !is_read_only(&point) {
             // Some file systems of the kernel cannot be remounted; Landlock keeps commands from writing there.
             let _ = read_only(&point);
         }
@@ -165,12 +164,11 @@ fn find_copy_link(at: usize) -> PathBuf {
     Path::new(DEV).join(COPIES).join(at.to_string())
 }
 
-fn is_writable(stage: &RunStage, point: &Path) -> bool {
+fn is_writable(stage: &RunStage, layered: &[&Path], point: &Path) -> bool {
     let trees = stage.written.iter().map(AsRef::as_ref);
-    let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
     // What was put back below one of these, as a home may be there, is not of commands alone.
     let is_own = [TEMP, SHARED, TERMINALS].iter().any(|own| point == Path::new(own));
-    is_own || trees.chain(caches).any(|tree| point.starts_with(tree))
+    is_own || trees.chain(layered.iter().copied()).any(|tree| point.starts_with(tree))
 }
 
 /// Puts a layer over a directory.
