@@ -28,6 +28,8 @@ pub struct Workspace {
     private: Option<Private>,
     denied: DeniedFiles,
     layer: Option<PathBuf>,
+    /// The directories that it is a copy or a work tree of.
+    originals: Arc<[PathBuf]>,
 }
 
 /// Paths that are looked up when they are first asked for: a start does without them.
@@ -76,12 +78,18 @@ impl Workspace {
             private: None,
             denied: DeniedFiles::default(),
             layer: None,
+            originals: Arc::default(),
         })
     }
 
     /// Absolute, without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The home of the person, links followed.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// The nearest directory at or above the root with `.git`.
@@ -150,8 +158,8 @@ impl Workspace {
 
     /// Sets the user's home, and the function that finds the places of credentials.
     pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
-        let home = crate::files::canonicalize(home).ok();
-        Self { home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
+        let home = crate::files::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
+        Self { home: Some(home), secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
     /// Adds the directories outside of it that commands may write. A home does not belong to the work, and neither does
@@ -170,6 +178,24 @@ impl Workspace {
     /// Where what changes in it is kept, if that is not in it.
     pub fn layer(&self) -> Option<&Path> {
         self.layer.as_deref()
+    }
+
+    /// Notes the workspace that it is a copy or a work tree of: what rules deny here they deny there.
+    pub fn with_original(self, original: &Self) -> Self {
+        let originals = original.originals.iter().chain([&original.root]).cloned();
+        Self { originals: originals.collect(), ..self }
+    }
+
+    /// The directories that it is a copy or a work tree of.
+    pub fn originals(&self) -> &[PathBuf] {
+        &self.originals
+    }
+
+    /// The place in this workspace of a path that lies in what it is a copy or a work tree of.
+    pub fn find_counterpart(&self, path: &Path) -> Option<PathBuf> {
+        let is_outside = !path.starts_with(&self.root);
+        let rest = self.originals.iter().filter(|_| is_outside).find_map(|dir| path.strip_prefix(dir).ok());
+        rest.map(|rest| self.root.join(rest))
     }
 
     /// True if `path`, which was resolved, is in a directory that the settings add.

@@ -77,7 +77,12 @@ impl Reach {
             return false;
         }
         let former = self.workspace.denied().former_path(path);
-        let relative = self.workspace.relative(former.as_deref().unwrap_or(path));
-        self.denied.iter().any(|denied| denied.matches(&relative.to_string_lossy()))
+        let judged = former.unwrap_or_else(|| path.to_path_buf());
+        let counterpart = self.workspace.find_counterpart(path);
+        let mut names = [Some(judged), counterpart].into_iter().flatten();
+        names.any(|path| {
+            let relative = self.workspace.relative(&path).to_string_lossy();
+            self.denied.iter().any(|denied| denied.matches(&relative))
+        })
     }
 }

@@ -225,7 +225,8 @@ fn a_hook_reads_no_secret_and_one_that_fails_early_is_told_in_the_run() {
 
 #[test]
 fn hooks_hear_of_questions_and_of_the_end() {
-    let note = |on: &str| hook(on, "", &format!("cat > {on}.json"));
+    // The file appears whole: the answer to the question ends a hook that still writes.
+    let note = |on: &str| hook(on, "", &format!("cat > {on}.part; mv {on}.part {on}.json"));
     let place = Place::new();
     let server = Server::start([write("a.txt"), Reply::text("Denied.")]);
     let run =

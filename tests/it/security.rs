@@ -20,15 +20,16 @@ use crate::reading_walls::read_unasked;
 use crate::run::Run;
 use crate::sandbox::{Form, tried_in};
 
-/// Something that a command may try, and the word that its output holds where it could.
+/// Something that a command may try, and the word that its output holds where it could. The policy would ask about
+/// places in the home that a line names: these lines name none.
 const PROBES: &[(&str, &str)] = &[
     ("write in the workspace", "echo x > made && echo COULD"),
-    ("write elsewhere in the home", "echo x > $HOME/made && echo COULD"),
+    ("write elsewhere in the home", "echo x > $(printenv HOME)/made && echo COULD"),
     ("write in `/tmp` of the machine", "echo x > /tmp/made-by-NUMBER"),
-    ("read a key (`~/.ssh`)", "grep -q SECRET $HOME/.ssh/id && echo COULD"),
-    ("read other files of the home", "grep -q open $HOME/notes && echo COULD"),
+    ("read a key (`~/.ssh`)", "grep -q SECRET $(printenv HOME)/.ssh/id && echo COULD"),
+    ("read other files of the home", "grep -q open $(printenv HOME)/notes && echo COULD"),
     ("read another project", "grep -q open ../other/notes && echo COULD"),
-    ("change the mode of a file elsewhere", "chmod 640 $HOME/notes && echo COULD"),
+    ("change the mode of a file elsewhere", "chmod 640 $(printenv HOME)/notes && echo COULD"),
     ("change `.git/config` for good", "echo evil >> .git/config"),
     ("change `.git/hooks` for a moment", "echo evil > .git/hooks/pre-push && echo COULD"),
     ("make a protected file that was not there, for good", "echo evil > .envrc"),
@@ -55,7 +56,7 @@ const PROBES: &[(&str, &str)] = &[
     ),
     (
         "reach Unix sockets in the home or the workspace",
-        "for s in $HOME/s ./s; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' $s && echo COULD; done",
+        "for s in $(printenv HOME)/s ./s; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' $s && echo COULD; done",
     ),
     ("trace or mount", "unshare -r true 2>/dev/null && echo COULD"),
 ];

@@ -246,3 +246,25 @@ fn a_filter_of_the_repository_does_not_choose_what_is_removed() {
         assert_tidy(&place);
     }
 }
+
+#[test]
+fn what_a_rule_denies_stays_denied_to_a_helper_in_a_worktree() {
+    let place = repository();
+    std::fs::write(place.workspace().join(".env"), "SECRET=1\n").expect("written");
+    let root = place.workspace().display().to_string();
+    let server = Server::answering(move |request, _| match (is_coder(request), request.tool_results().len()) {
+        (false, 0) => Reply::calls(&[task("one")]),
+        (true, 0) => Reply::calls(&[
+            ("read_file", json!({ "path": format!("{root}/.env") }).to_string()),
+            ("run_command", json!({ "command": format!("cat {root}/.e*") }).to_string()),
+        ]),
+        _ => Reply::text("done"),
+    });
+    let rule = "permissions:\n  rules:\n    - { deny: read_file, path: \"**/.env\" }\n";
+    run(&place, &server).config("agent.yaml", rule).run();
+    let requests = server.requests();
+    let of_coder = requests.iter().filter(|request| is_coder(request)).flat_map(Request::tool_results);
+    let results: Vec<String> = of_coder.map(|(_, result)| result.to_owned()).collect();
+    assert!(results.len() >= 2 && results[0].contains("deny: read_file"), "{results:?}");
+    assert!(results.iter().all(|result| !result.contains("SECRET")), "{results:?}");
+}

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kernel::has_walls;
 use crate::pty::APPROVAL;
@@ -270,8 +270,28 @@ fn what_is_beneath_a_layer_is_out_of_reach_of_commands() {
         return;
     }
     let place = prepare();
-    let line = "find / -xdev -maxdepth 6 -name beneath 2>/dev/null | head -3; ls $HOME/.local/share/agent/beneath";
+    let line = "find / -xdev -maxdepth 6 -name beneath 2>/dev/null | head -3; ls $(printenv HOME)/.local/share/agent/beneath";
     change(&runs(&[line]), &place, &["--trial", "do it"]);
     let results = session(&place, &["export", "--to", "json"]).success().stdout;
     assert!(!results.contains("gone.txt"), "{results}");
+}
+
+#[test]
+fn what_a_rule_denies_in_a_copy_it_denies_in_the_workspace_as_well() {
+    let place = prepare();
+    fs::write(place.workspace().join(".env"), "SECRET=1\n").expect("written");
+    let there = place.workspace().join(".env").display().to_string();
+    let hidden = format!("cat {}/.e*; ls {}", place.workspace().display(), place.workspace().display());
+    let server = Server::start([
+        Reply::call("read_file", &json!({ "path": there })),
+        Reply::call("run_command", &json!({ "command": format!("cat {there}") })),
+        Reply::call("run_command", &json!({ "command": hidden })),
+        Reply::text("Done."),
+    ]);
+    let rule = "permissions:\n  rules:\n    - { deny: read_file, path: \"**/.env\" }\n";
+    let run = Run::at(&place).config("agent.yaml", rule).server(&server);
+    run.args(["run", "--approve", "all", "--trial", "--output-file", "answer.txt", "do it"]).run();
+    let results = session(&place, &["export", "--to", "json"]).success().stdout;
+    assert!(!results.contains("SECRET"), "{results}");
+    assert_eq!(results.matches("rule `deny: read_file").count(), if has_walls() { 2 } else { 3 }, "{results}");
 }

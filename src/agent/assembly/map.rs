@@ -246,7 +246,7 @@ impl MapRunner {
             Some(TaskIsolation::Worktree) => {
                 let ground = AgentInputs::new(&self.config, &self.workspace, &self.options, Arc::new(Nobody));
                 let worktree = Worktree::add(&ground, "map").await.map_err(refuse_isolation)?;
-                let workspace = worktree.workspace().map_err(refuse_isolation)?;
+                let workspace = worktree.workspace(&self.workspace).map_err(refuse_isolation)?;
                 Ok(TaskPlace::Worktree(worktree, workspace))
             }
             Some(TaskIsolation::Copy | TaskIsolation::Trial) => {

@@ -61,7 +61,8 @@ impl RunPlace {
         remove_abandoned(config);
         let mut copy =
             TrialCopy::make(workspace, &trials_dir(config), &config.session_dir()).map_err(SetupError::usage)?;
-        let workspace = Workspace::open(copy.workspace()).map_err(SetupError::from_failure)?;
+        let copied = Workspace::open(copy.workspace()).map_err(SetupError::from_failure)?;
+        let workspace = copied.with_original(workspace);
         let warning = copy.left_out.take();
         Ok(Self { workspace, copy: Some(copy), note: None, warning })
     }
@@ -191,7 +192,7 @@ pub fn choose_place(
         let entered = enter_trial(config, Path::new(&summary.workspace), &copy, false);
         entered.map_err(|why| refuse_layer(&copy, &why))?
     } else {
-        Workspace::open(&copy).map_err(SetupError::from_failure)?
+        Workspace::open(&copy).map_err(SetupError::from_failure)?.with_original(workspace)
     };
     Ok(RunPlace { workspace, copy: None, note: Some(note), warning: None })
 }

@@ -8,7 +8,7 @@ use crate::safety::{Hold, WallOpening};
 
 use super::habits::{Habit, changes_files, find_habit, is_of_system, uses_network};
 use super::programs::has_row;
-use super::shell::{self, ShellScript, Simple};
+use super::shell::{self, Arg, ShellScript, Simple};
 use super::target::{PathPlace, PathTarget, Presence};
 
 /// The longest path that a system opens, in bytes.
@@ -52,6 +52,8 @@ pub struct ParsedLine {
     pub(super) is_inside: bool,
     /// The files that redirections read and write; `None` for one that is only known when it runs.
     pub(super) files: Vec<(Option<PathTarget>, Opens)>,
+    /// The paths that its words name in the home directory.
+    pub(super) in_home: Vec<PathTarget>,
     /// True if it runs neither in the workspace nor in a directory that the user installed.
     starts_outside: bool,
     /// The configured tool whose command this is: the model wrote only the arguments.
@@ -142,8 +144,19 @@ impl ParsedLine {
         let moving = script.all().iter().filter(|command| moves(command)).count();
         let is_lost = moving > usize::from(entered.is_some());
         let find = |given: &str| PathTarget::find(workspace, dir, Path::new(given), readable);
+        let home = workspace.home().map(|home| home.to_string_lossy());
+        let find_in_home = |path: &str| {
+            home.as_ref().map(|home| PathTarget { given: format!("~{path}"), ..find(&format!("{home}{path}")) })
+        };
+        let in_home = script.list_in_home().into_iter().filter_map(find_in_home);
+        // A `cd` that was not followed may have led there.
+        let words = script.commands.iter().filter(|_| is_lost).flat_map(list_possible_words);
+        let in_home = in_home.chain(words.filter_map(|word| find_in_home(&format!("/{word}")))).collect();
         let files = script.all_files().into_iter().map(|file| {
-            let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
+            let target = match &file.target {
+                Arg::InHome(path) => find_in_home(path),
+                target => target.text().filter(|path| !is_lost || path.starts_with('/')).map(find),
+            };
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
@@ -157,7 +170,7 @@ impl ParsedLine {
         let runs_in = (!is_lost).then(|| workspace.relative(dir).to_string_lossy().into_owned());
         let starts_outside =
             !PathTarget::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
-        Self { script, parts, is_inside, files, starts_outside, configured, dir: runs_in }
+        Self { script, parts, is_inside, files, in_home, starts_outside, configured, dir: runs_in }
     }
 
     /// True if it consists of programs that usually only read, and names nothing outside the workspace.

@@ -50,7 +50,7 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
         (None, Some((Arg::Literal(name), words))) => {
             find_habit(command) >= Habit::Reads || uses_network(command) || covers_command("files", name, words)
         }
-        (None, Some((Arg::Unknown, _))) => false,
+        (None, Some((Arg::Unknown | Arg::InHome(_), _))) => false,
         (None, None) => true,
     }
 }

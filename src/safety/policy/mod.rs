@@ -213,7 +213,8 @@ fn find_gap(rules: &PolicyRules, call: &ProposedCall<'_>) -> Option<String> {
 fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
     let opened = |opens| call.line.iter().flat_map(move |line| line.list_opened(move |other| other == opens));
     let named = call.line.iter().flat_map(ParsedLine::list_possible_paths).map(|(target, _)| target);
-    let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
+    let in_home = call.line.iter().flat_map(|line| &line.in_home);
+    let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named).chain(in_home);
     if let Some(target) = read.find(|target| target.place == PathPlace::Secret) {
         return Some(format!("it reads `{}`, where credentials are kept", target.given));
     }

@@ -41,7 +41,7 @@ impl CommandPattern {
         for (at, pattern) in self.words.iter().enumerate() {
             match argv.get(at) {
                 None => return RuleMatch::No,
-                Some(Arg::Unknown) => return RuleMatch::Possible,
+                Some(Arg::Unknown | Arg::InHome(_)) => return RuleMatch::Possible,
                 Some(Arg::Literal(word)) => {
                     let name = word.rsplit('/').next().filter(|_| by_name && at == 0);
                     if !pattern.matches(word) && !name.is_some_and(|name| pattern.matches(name)) {
@@ -54,7 +54,7 @@ impl CommandPattern {
         match rest {
             _ if self.is_open => RuleMatch::Yes,
             [] => RuleMatch::Yes,
-            rest if rest.iter().all(|word| *word == Arg::Unknown) => RuleMatch::Possible,
+            rest if rest.iter().all(|word| word.text().is_none()) => RuleMatch::Possible,
             _ => RuleMatch::No,
         }
     }
@@ -86,11 +86,21 @@ impl PathPattern {
 
     /// A directory possibly matches if something in it could.
     pub fn matches(&self, target: &PathTarget) -> RuleMatch {
-        if self.glob.matches(&target.path) {
+        self.matches_path(&target.path, target.is_dir)
+    }
+
+    /// The same for a rule that denies or asks, which holds in the original of a copy too.
+    pub fn restricts(&self, target: &PathTarget) -> RuleMatch {
+        let there = target.denied_as.as_ref().map(|path| self.matches_path(path, target.is_dir));
+        self.matches(target).max(there.unwrap_or(RuleMatch::No))
+    }
+
+    fn matches_path(&self, path: &str, is_dir: bool) -> RuleMatch {
+        if self.glob.matches(path) {
             return RuleMatch::Yes;
         }
-        let parts = target.path.split('/').filter(|part| *part != ".");
-        let on_the_way = target.is_dir && parts.zip(&self.fixed).all(|(part, fixed)| part == fixed);
+        let parts = path.split('/').filter(|part| *part != ".");
+        let on_the_way = is_dir && parts.zip(&self.fixed).all(|(part, fixed)| part == fixed);
         if on_the_way { RuleMatch::Possible } else { RuleMatch::No }
     }
 }

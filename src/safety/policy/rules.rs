@@ -234,7 +234,7 @@ impl PolicyRule {
                 let reads =
                     call.reads.iter().filter(|_| is_meant || (self.denies_reading() && call.line.is_none()));
                 let own = reads.chain(call.writes.iter().filter(|_| is_meant));
-                let own = own.map(|target| match pattern.matches(target) {
+                let own = own.map(|target| match pattern.restricts(target) {
                     RuleMatch::Possible if leaves_out => RuleMatch::No,
                     found => found,
                 });
@@ -258,7 +258,7 @@ impl PolicyRule {
         let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
         let is_about = |habit: Habit| is_meant || reads || (writes && habit == Habit::Unknown);
         let named = line.list_possible_paths().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
-        let is_named = opened.chain(named).any(|target| pattern.matches(target) == RuleMatch::Yes);
+        let is_named = opened.chain(named).any(|target| pattern.restricts(target) == RuleMatch::Yes);
         RuleMatch::certain(is_named)
     }
 }

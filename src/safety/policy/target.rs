@@ -16,6 +16,8 @@ pub struct PathTarget {
     pub path: String,
     /// The same, absolute and byte for byte: exactly what the tool opens.
     pub real: PathBuf,
+    /// The path by which rules deny it as well: that of the copy or the work tree, for a file of the original.
+    pub denied_as: Option<String>,
     pub place: PathPlace,
     /// True if a write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
     pub is_protected: bool,
@@ -112,9 +114,11 @@ impl PathTarget {
             |dir: &PathBuf| crate::files::canonicalize(dir).is_ok_and(|dir| resolved.path.starts_with(dir));
         let protection = workspace.protection(&resolved.path);
         let judged = workspace.denied().former_path(&resolved.path);
+        let name = |path: &Path| workspace.relative(path).to_string_lossy().into_owned();
         Self {
             given: given.to_string_lossy().into_owned(),
-            path: workspace.relative(judged.as_ref().unwrap_or(&resolved.path)).to_string_lossy().into_owned(),
+            path: name(judged.as_ref().unwrap_or(&resolved.path)),
+            denied_as: workspace.find_counterpart(&resolved.path).map(|path| name(&path)),
             place: match resolved.inside {
                 false if readable.iter().any(lies_in) => PathPlace::Readable,
                 _ if workspace.is_secret(&resolved.path) => PathPlace::Secret,

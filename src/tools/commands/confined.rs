@@ -111,11 +111,13 @@ impl Confined {
         };
         let walls = sandbox.walls(profile);
         let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
-        let find_below_root = |patterns| find_matches(context.reach.workspace().root(), patterns);
-        let mut unseen = find_below_root(&context.reach.denied)?;
         let workspace = context.reach.workspace();
+        let mut unseen = find_matches(workspace.root(), &context.reach.denied)?;
+        for original in workspace.originals() {
+            unseen.extend(find_matches(original, &context.reach.denied)?);
+        }
         unseen.extend(workspace.denied().follow(workspace.root(), &unseen));
-        let mut unwritten = find_below_root(&context.reach.unwritten)?;
+        let mut unwritten = find_matches(workspace.root(), &context.reach.unwritten)?;
         // A program that a person runs by its name is not to be one that a command left.
         unwritten.extend(workspace.programs().iter().cloned());
         Ok(Some(walls.hiding(unseen, unwritten)))

@@ -214,7 +214,7 @@ impl Task {
         let mut worktree = None;
         if is_isolated {
             let own = worktree.insert(Worktree::add(&self.ground, &name).await?);
-            ground.workspace = own.workspace()?;
+            ground.workspace = own.workspace(&ground.workspace)?;
             ground.shared = ground.shared.map(|shared| SharedServices { sandbox: None, ..shared });
         }
         let mut errand = self.begin(&name, ground, Arc::clone(&superior))?;

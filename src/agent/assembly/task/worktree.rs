@@ -86,10 +86,11 @@ impl Worktree {
         Ok(Self { place: Some(place), unfinished: Arc::clone(&ground.unfinished) })
     }
 
-    /// The workspace of the helper.
-    pub(in super::super) fn workspace(&self) -> Result<Workspace, ToolError> {
+    /// The workspace of the helper, a work tree of `original`.
+    pub(in super::super) fn workspace(&self, original: &Workspace) -> Result<Workspace, ToolError> {
         let dir = self.place.as_ref().map_or(Path::new(""), |place| place.dir.as_path());
-        Workspace::open(dir).map_err(|error| ToolError::permanent(format!("{}: {error}", dir.display())))
+        let opened = Workspace::open(dir).map(|workspace| workspace.with_original(original));
+        opened.map_err(|error| ToolError::permanent(format!("{}: {error}", dir.display())))
     }
 
     /// Commits the changes and removes the directory. Returns the branch; `None` if nothing has changed.

@@ -31,6 +31,8 @@ pub struct ShellScript {
     pub(super) enters_first: bool,
     /// True if it mentions the home directory.
     pub(super) names_home: bool,
+    /// What its words name there, as far as they show: `/.ssh/id` for `~/.ssh/id`.
+    pub(super) in_home: Vec<String>,
     /// True if it calculates: some shells execute code in the values that they calculate with.
     pub(super) calculates: bool,
     /// The reason that it is unknown what runs.
@@ -64,6 +66,8 @@ pub(super) struct WrappedCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
     Literal(String),
+    /// The path of the home directory, and this text after it.
+    InHome(String),
     /// Any number of words of any content.
     Unknown,
 }
@@ -79,7 +83,7 @@ impl Arg {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Literal(text) => Some(text),
-            Self::Unknown => None,
+            Self::InHome(_) | Self::Unknown => None,
         }
     }
 }
@@ -138,6 +142,13 @@ impl ShellScript {
         self.has(|script| script.names_home)
     }
 
+    /// What its words name in the home directory, at any depth.
+    pub(super) fn list_in_home(&self) -> Vec<&str> {
+        let inside = self.commands.iter().filter_map(|command| command.inside.as_ref());
+        let own = self.in_home.iter().map(String::as_str);
+        own.chain(inside.flat_map(|inside| inside.script.list_in_home())).collect()
+    }
+
     /// True if it calculates, at any depth.
     pub(super) fn calculates(&self) -> bool {
         self.has(|script| script.calculates)
@@ -154,6 +165,7 @@ impl ShellScript {
         self.commands.extend(part.commands);
         self.files.extend(part.files);
         self.names_home |= part.names_home;
+        self.in_home.extend(part.in_home);
         self.calculates |= part.calculates;
         self.unresolved = self.unresolved.or(part.unresolved);
     }

@@ -45,7 +45,7 @@ impl ShellReader<'_> {
     }
 
     pub(super) fn command_of(&mut self, argv: Vec<Arg>, assigned: Vec<String>) {
-        if argv.first() == Some(&Arg::Unknown) {
+        if argv.first().is_some_and(|program| program.text().is_none()) {
             self.doubt("what stands where a program is named is only known when it runs");
         }
         let names = std::mem::take(&mut self.stems);

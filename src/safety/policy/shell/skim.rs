@@ -21,11 +21,19 @@ impl ShellReader<'_> {
         let (mut argv, mut opened) = (Vec::new(), None);
         for word in text.split_whitespace() {
             let word: String = word.chars().filter(|c| !['\'', '"', '\\'].contains(c)).collect();
+            let after_home = ["~", "$HOME"].into_iter().find_map(|home| word.split_once(home));
+            self.script.in_home.extend(after_home.map(|(_, path)| path.to_owned()));
             match word.as_str() {
                 ">" | "<" => opened = Some(word == ">"),
                 _ if argv.is_empty() && BEFORE_COMMANDS.contains(&word.as_str()) => {}
                 _ => match opened.take() {
-                    Some(writes) => self.script.files.push(Redirect { target: Arg::Literal(word), writes }),
+                    Some(writes) => {
+                        let target = match after_home {
+                            Some(("", path)) => Arg::InHome(path.to_owned()),
+                            _ => Arg::Literal(word),
+                        };
+                        self.script.files.push(Redirect { target, writes });
+                    }
                     None => argv.push(Arg::Literal(word)),
                 },
             }

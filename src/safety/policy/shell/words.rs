@@ -27,6 +27,10 @@ struct Growing {
     assigns: Option<String>,
     /// The text before the first part that is only known when it runs.
     stem: Option<String>,
+    /// The text since the home directory was named, unless something unknown came between.
+    after_home: Option<String>,
+    /// The same, where something unknown followed it.
+    in_home: Vec<String>,
 }
 
 /// Characters without a meaning to any shell outside quotes. (`=` has one at the beginning of a command.)
@@ -44,11 +48,20 @@ impl Growing {
     fn forget(&mut self) {
         self.is_known = false;
         self.stem.get_or_insert_with(|| std::mem::take(&mut self.text));
+        self.in_home.extend(self.after_home.take());
+    }
+
+    /// What follows lies in the home directory.
+    fn enter_home(&mut self) {
+        self.forget();
+        self.after_home = Some(String::new());
     }
 
     fn push(&mut self, c: char) {
         if self.is_known {
             self.text.push(c);
+        } else if let Some(text) = &mut self.after_home {
+            text.push(c);
         }
     }
 }
@@ -81,12 +94,19 @@ impl ShellReader<'_> {
         if let "{}" | "[" = &self.text[from..self.at] {
             return Ok(Word { arg: Arg::Literal(self.text[from..self.at].to_owned()), assigns: None });
         }
-        self.stems.extend(word.stem.filter(|stem| !stem.is_empty()));
+        let stem = word.stem.filter(|stem| !stem.is_empty());
+        let begins_at_home = stem.is_none() && word.in_home.is_empty();
+        self.stems.extend(stem);
         // A calculation would run it.
         if word.is_known && ["[$(", "[`"].iter().any(|subscript| word.text.contains(subscript)) {
             self.doubt(DOES_MORE);
         }
-        let arg = if word.is_known { Arg::Literal(word.text) } else { Arg::Unknown };
+        self.script.in_home.extend(word.in_home.iter().chain(&word.after_home).cloned());
+        let arg = match word.after_home {
+            _ if word.is_known => Arg::Literal(word.text),
+            Some(path) if begins_at_home => Arg::InHome(path),
+            _ => Arg::Unknown,
+        };
         Ok(Word { arg, assigns: word.assigns })
     }
 
@@ -96,7 +116,7 @@ impl ShellReader<'_> {
         match c {
             '~' if before.is_empty() || before.ends_with(['=', ':']) => {
                 self.script.names_home = true;
-                word.forget();
+                word.enter_home();
             }
             '*' | '?' | '[' | '{' => word.forget(),
             '~' => word.push(c),
@@ -182,6 +202,7 @@ impl ShellReader<'_> {
 
     /// Reads what follows a `$`.
     fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> ShellReading<()> {
+        let is_home = begins_with_home(self.rest());
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 self.at += 2;
@@ -214,7 +235,11 @@ impl ShellReader<'_> {
                 return Ok(());
             }
         }
-        word.forget();
+        if is_home {
+            word.enter_home();
+        } else {
+            word.forget();
+        }
         Ok(())
     }
 
@@ -310,4 +335,10 @@ impl ShellReader<'_> {
         self.script.absorb(inner.script);
         read
     }
+}
+
+/// True if what follows a `$` is the variable of the home directory, and nothing that changes its value.
+fn begins_with_home(text: &str) -> bool {
+    let is_longer = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    text.starts_with("{HOME}") || text.strip_prefix("HOME").is_some_and(|rest| !is_longer(rest))
 }

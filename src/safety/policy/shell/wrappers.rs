@@ -72,7 +72,9 @@ fn guess_commands(argv: &[Arg], why: &'static str) -> WrappedCommand {
 
 /// The command that consists of these words.
 fn make_script(argv: Vec<Arg>, depth: usize) -> ShellScript {
-    let unresolved = (argv.first() == Some(&Arg::Unknown))
+    let unresolved = argv
+        .first()
+        .is_some_and(|program| program.text().is_none())
         .then_some("what stands where a program is named is only known when it runs");
     ShellScript { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..ShellScript::default() }
 }
@@ -201,7 +203,7 @@ fn unwrap_trap(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     match argv.get(1)? {
         Arg::Literal(line) if line.starts_with('-') || line.is_empty() => None,
         Arg::Literal(line) => Some(WrappedCommand::of_line(read_at(line, depth + 1))),
-        Arg::Unknown => Some(refuse_reading("`trap` runs what is only known when it runs")),
+        Arg::Unknown | Arg::InHome(_) => Some(refuse_reading("`trap` runs what is only known when it runs")),
     }
 }
 
