@@ -58,11 +58,14 @@ impl Limits {
 
 impl ReachedLimit {
     /// The limit with what was spent in the end, the closing answer included.
-    pub(super) fn after(self, spent: Spent) -> Self {
+    pub(super) fn after(self, ledger: &RunLedger) -> Self {
         match self {
-            Self::Steps { most, .. } => Self::Steps { most, spent },
-            Self::Spending(refusal) => Self::Spending(SpendingRefusal { spent, ..refusal }),
-            Self::Remainder { tokens, .. } => Self::Remainder { tokens, spent },
+            Self::Steps { most, .. } => Self::Steps { most, spent: ledger.spent() },
+            // It may be a caller's limit, whose sums are not those of this conversation.
+            Self::Spending(refusal) => {
+                Self::Spending(SpendingRefusal { spent: ledger.spent_under(refusal.limit), ..refusal })
+            }
+            Self::Remainder { tokens, .. } => Self::Remainder { tokens, spent: ledger.spent() },
             Self::Time(_) | Self::Loop { .. } | Self::Output | Self::Window { .. } => self,
         }
     }

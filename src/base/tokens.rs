@@ -86,6 +86,15 @@ mod tests {
     }
 
     #[test]
+    fn letters_without_an_end_are_not_free() {
+        for piece in ["a", "the", "Z", "ing"] {
+            let text = piece.repeat(6000 / piece.len());
+            let (reckoned, counted) = (TokenMix::of_text(&text).tokens(), count_tokens(&text) as f64);
+            assert!((0.7 * counted..4.0 * counted).contains(&reckoned), "{piece}: {reckoned} of {counted}");
+        }
+    }
+
+    #[test]
     fn models_that_are_counted_exactly() {
         for (id, is_exact) in [
             ("gpt-5-mini", true),

@@ -40,11 +40,16 @@ pub(super) fn apply_sets(reading: &mut ConfigReading<'_>, sets: &[String]) {
     let variables: Vec<(String, String)> = reading
         .env
         .iter()
-        .filter(|(name, value)| name.starts_with(VARIABLE) && !value.is_empty())
+        .filter(|(name, _)| name.starts_with(VARIABLE))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     for (name, value) in variables {
         let key = reading.key_of_variable(&name);
+        // No limit would be the opposite of what was meant.
+        let is_limit = key.split('.').any(|part| part == "limits");
+        if value.is_empty() && !is_limit {
+            continue;
+        }
         reading.set(ConfigLayer::Variables, name, &key, &value);
     }
     for set in sets {

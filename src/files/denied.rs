@@ -32,16 +32,22 @@ impl DeniedFiles {
                 known.entry(identity).or_insert_with(|| DeniedFile { named: path.clone(), path: path.clone() });
             }
         }
-        known.iter_mut().for_each(|(identity, file)| {
-            if identify(&file.path) == Some(*identity) {
-                return;
+        let mut closed = Vec::new();
+        known.retain(|identity, file| {
+            let is_there = |path: &Path| identify(path) == Some(*identity);
+            if !is_there(&file.path) {
+                match find_identity(root, *identity) {
+                    Ok(path) => file.path = path,
+                    // It may be in one of these.
+                    Err(dirs) => closed.extend(dirs),
+                }
             }
-            if let Some(path) = find_identity(root, *identity) {
-                file.path = path;
-            }
+            is_there(&file.path) || !closed.is_empty()
         });
-        known.retain(|identity, file| identify(&file.path) == Some(*identity));
-        known.values().filter(|file| file.path != file.named).map(|file| file.path.clone()).collect()
+        let moved = known
+            .iter()
+            .filter(|(identity, file)| file.path != file.named && identify(&file.path) == Some(**identity));
+        moved.map(|(_, file)| file.path.clone()).chain(closed).collect()
     }
 
     /// The path by which a rule denied the file that is now at `path`, or a directory on the way to it.
@@ -74,24 +80,34 @@ fn identify(_: &Path) -> Option<FileIdentity> {
 }
 
 /// Searches a tree for a file, without following links.
-fn find_identity(root: &Path, identity: FileIdentity) -> Option<PathBuf> {
+///
+/// # Errors
+/// It is not found: the directories that could not be listed.
+fn find_identity(root: &Path, identity: FileIdentity) -> Result<PathBuf, Vec<PathBuf>> {
     /// The most entries that are examined.
     const MOST: usize = 200_000;
     let mut waiting = vec![root.to_path_buf()];
-    let mut left = MOST;
+    let (mut left, mut closed) = (MOST, Vec::new());
     while let Some(dir) = waiting.pop() {
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            left = left.checked_sub(1)?;
+        let Ok(entries) = fs::read_dir(&dir) else {
+            closed.push(dir);
+            continue;
+        };
+        for entry in entries.flatten() {
+            left -= 1;
             let path = entry.path();
             if identify(&path) == Some(identity) {
-                return Some(path);
+                return Ok(path);
+            }
+            if left == 0 {
+                return Err(closed);
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.push(path);
             }
         }
     }
-    None
+    Err(closed)
 }
 
 #[cfg(unix)]

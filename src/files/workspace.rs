@@ -3,12 +3,14 @@
 //! Every path that a model writes goes through [`Workspace::resolve`], which follows symbolic links before it says
 //! whether the target is inside.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use crate::files::denied::DeniedFiles;
+use crate::files::disk::{Dir, DirEntryKind};
 use crate::files::regular::{Links, read_bytes};
 use crate::files::{file_name, protected};
 
@@ -16,6 +18,8 @@ use crate::files::{file_name, protected};
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
+    /// Its directory, held open where the system can: another one may take its name.
+    held: Option<Arc<Dir>>,
     git_root: Option<PathBuf>,
     /// The user's home, links followed.
     home: Option<PathBuf>,
@@ -23,6 +27,8 @@ pub struct Workspace {
     secrets: Arc<LazyPaths>,
     /// The directories in it and beside it from which a person runs programs by name.
     programs: Arc<LazyPaths>,
+    /// The links at its root, and where they lead: what they lead to has their name as well.
+    links: Arc<LazyLinks>,
     /// The directories outside of it that the settings add to it.
     beside: Arc<[PathBuf]>,
     private: Option<Private>,
@@ -31,6 +37,8 @@ pub struct Workspace {
     /// The directories that it is a copy or a work tree of.
     originals: Arc<[PathBuf]>,
 }
+
+type LazyLinks = LazyLock<Vec<(PathBuf, PathBuf)>, Box<dyn FnOnce() -> Vec<(PathBuf, PathBuf)> + Send>>;
 
 /// Paths that are looked up when they are first asked for: a start does without them.
 type LazyPaths = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
@@ -67,13 +75,16 @@ impl Workspace {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
+        let top = root.clone();
         let no_paths = || Arc::new(LazyLock::new(Box::new(Vec::new) as Box<_>));
         Ok(Self {
+            held: Dir::open(&root).ok().map(Arc::new),
             root,
             git_root,
             home: None,
             secrets: no_paths(),
             programs: no_paths(),
+            links: Arc::new(LazyLock::new(Box::new(move || list_links(&top)))),
             beside: Arc::default(),
             private: None,
             denied: DeniedFiles::default(),
@@ -85,6 +96,20 @@ impl Workspace {
     /// Absolute, without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A sentence if its directory was moved away, or another one has its name now.
+    pub fn find_loss(&self) -> Option<String> {
+        let identify = |dir: &Dir| dir.examine(OsStr::new(".")).map(|(_, stamp)| stamp.inode);
+        let held = identify(self.held.as_ref()?);
+        let now = Dir::open(&self.root).and_then(|now| identify(&now));
+        let is_there = held.is_ok_and(|held| now.is_ok_and(|now| now == held));
+        (!is_there).then(|| {
+            format!(
+                "{} was moved or replaced since this began: a new conversation has to begin there",
+                self.root.display()
+            )
+        })
     }
 
     /// The home of the person, links followed.
@@ -115,7 +140,9 @@ impl Workspace {
         let dot_git = self.git_root.as_ref()?.join(".git");
         let git_dir = match text(&dot_git) {
             // A linked work tree: a file that names the directory.
-            Some(text) => self.git_root.as_ref()?.join(text.strip_prefix("gitdir:")?.trim()),
+            Some(text) => {
+                self.git_root.as_ref()?.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']))
+            }
             None => dot_git,
         };
         text(&git_dir.join("HEAD"))?.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
@@ -242,8 +269,15 @@ impl Workspace {
         may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
     }
 
-    /// The reason that a write to `path`, which was resolved, always asks, if it does.
-    pub fn protection(&self, path: &Path) -> Option<&'static str> {
+    /// The reason that a write always asks, if it does: by the path as it is `named`, relative or absolute, or by where it
+    /// leads, which is resolved.
+    pub fn protection(&self, named: &Path, path: &Path) -> Option<&'static str> {
+        let named = normalise_path(&self.root.join(named));
+        let linked = self.links.iter().find_map(|(link, target)| Some(link.join(path.strip_prefix(target).ok()?)));
+        [Some(path), Some(&*named), linked.as_deref()].into_iter().flatten().find_map(|path| self.protect(path))
+    }
+
+    fn protect(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok();
         // A workspace may itself be in a protected place of its repository.
         let from = self.git_root.as_deref().unwrap_or(&self.root);
@@ -267,7 +301,7 @@ impl Workspace {
             let below = path.strip_prefix(dir).unwrap_or(path);
             let dir = self.root.join(dir);
             protected::is_protected_in_git(below)
-                && ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists())
+                && ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).symlink_metadata().is_ok())
         })
     }
 
@@ -287,6 +321,13 @@ impl Workspace {
             Err(_) => path,
         }
     }
+}
+
+/// The links in a directory, and where they lead.
+fn list_links(dir: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = Dir::open(dir).and_then(|dir| dir.entries()).unwrap_or_default();
+    let links = entries.into_iter().filter(|entry| entry.kind == DirEntryKind::Link);
+    links.map(|entry| dir.join(entry.name)).map(|link| (link.clone(), follow_links(&link))).collect()
 }
 
 /// Removes `.` and `..` by name, so that a path which does not exist can still be judged.

@@ -155,8 +155,8 @@ impl FrameRows {
     pub fn fit(&self, rows: usize) -> Vec<Line> {
         const LEAST: usize = 3;
         let mut all = self.title.clone();
-        if self.exceed(rows) {
-            let room = rows.saturating_sub(self.title.len() + self.notes.len()).max(LEAST).min(self.body.len());
+        let room = rows.saturating_sub(self.title.len() + self.notes.len()).max(LEAST);
+        if room < self.body.len() {
             let last = room / 3;
             let (first, rest) = self.body.split_at(room - last - 1);
             let (hidden, last) = rest.split_at(rest.len() - last);
@@ -187,6 +187,12 @@ mod tests {
 
     fn text(rows: &[Line]) -> Vec<String> {
         rows.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn rows_without_a_body_fit_anywhere() {
+        let rows = FrameRows { notes: vec![Line::from((Ink::Bold, "a")); 9], ..FrameRows::default() };
+        assert_eq!((rows.fit(2).len(), sheet("a\nb").draw(20).fit(1).len()), (9, 3));
     }
 
     #[test]

@@ -318,3 +318,10 @@ fn a_layer_that_is_too_large_is_told_at_the_value_that_made_it_so() {
     assert!(output.stderr.contains(".config/agent/agent.yaml:1:31: the layer `context`"), "{}", output.shown());
     check(&[("agent.yaml", share)]).exits(3);
 }
+
+#[test]
+fn an_empty_variable_is_unset_but_for_a_limit() {
+    let check = |name: &str| Run::new().args(["config", "check"]).env(name, "").run();
+    check("AGENT_SET_AGENTS__DEFAULT__APPROVAL").success();
+    check("AGENT_SET_LIMITS__MAX_COST").exits(3).stderr_has("`max_cost` is empty");
+}

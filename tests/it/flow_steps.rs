@@ -2,7 +2,7 @@
 //! permission, answers given beforehand, and steps that may have run in part.
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::flows::{flow, steps};
 use crate::reply::{Gate, Reply};
@@ -201,4 +201,26 @@ answer: '{{ steps.bad }}'
     let told: Vec<Value> =
         lines.filter(|line| line["type"] == "progress").map(|line| line["what"].clone()).collect();
     assert_eq!(told, ["begun", "started", "started", "finished", "finished", "closed"].map(Value::from));
+}
+
+#[test]
+fn a_default_stands_in_for_a_provider_that_fails() {
+    let server = Server::always(Reply::error(400, "no"));
+    let run = |step: &str| {
+        let file = format!("steps: [{{ id: ask, prompt: look around{step} }}]\nanswer: '{{{{ steps.ask }}}}'\n");
+        Run::new().server(&server).config("flows/f.yaml", &file).args(["run", "--flow", "f"]).run()
+    };
+    run(", default: fallback").success().stdout_is("fallback\n");
+    run("").exits(5);
+}
+
+#[test]
+fn a_budget_that_ends_a_helper_of_a_step_ends_the_run_as_a_limit() {
+    let server = Server::always(Reply::text("seen"));
+    let file = "steps: [{ id: look, agent: explore, with: { prompt: look around } }]\n";
+    let run = Run::new().server(&server).config("flows/f.yaml", file);
+    let run = run.config("models/default.yaml", "prices: { input: 1.0, output: 4.0 }\n");
+    let done = run.args(["run", "--flow", "f", "--max-cost", "0.0001", "-o", "json"]).run().exits(8).json();
+    assert_eq!((&done["status"], &done["requests"]), (&json!("limit"), &json!(0)));
+    assert!(done["reason"].as_str().is_some_and(|why| why.contains("max_cost")), "{done}");
 }

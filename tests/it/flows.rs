@@ -289,3 +289,15 @@ fn the_page_shows_what_happens() {
         }
     }
 }
+
+#[test]
+fn a_schema_is_asked_of_the_answer_and_not_written_into_the_input() {
+    let file = "
+inputs: { task: {} }
+steps: [{ id: a, tool: read_file, with: { path: '{{ inputs.task }}' } }]
+answer: '{\"of\": \"{{ inputs.task }}\"}'
+";
+    let run =
+        flow(file, &["--schema", "s.json", "a.txt"]).file("a.txt", "hi").file("s.json", "{\"type\": \"object\"}");
+    run.run().success().stdout_is("{\"of\":\"a.txt\"}\n");
+}

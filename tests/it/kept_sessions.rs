@@ -229,3 +229,19 @@ fn what_is_older_than_the_settings_keep_is_deleted_once_a_day() {
         .exits(3)
         .stderr_has("or 90d");
 }
+
+#[test]
+fn pruning_leaves_what_is_in_use_and_names_what_goes() {
+    let place = place();
+    let all = ids(&place);
+    let log =
+        place.session_logs().into_iter().find(|log| log.to_string_lossy().contains(&*all[0])).expect("a log");
+    let held = fs::File::open(log).expect("it is there");
+    held.lock().expect("free");
+    for words in [&["prune", "--older-than", "0s", "--dry-run"][..], &["prune", "--older-than", "0s"]] {
+        let told = session(&place, words).success();
+        assert!(!told.stdout.contains(&*all[0]), "{}", told.stdout);
+        told.stdout_has(&all[1]).stderr_has("1 session").stderr_has(&format!("In use, and so kept: {}", all[0]));
+    }
+    assert_eq!(ids(&place), all[..1]);
+}

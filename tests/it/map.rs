@@ -258,3 +258,21 @@ fn the_example_labels_a_thousand_issues() {
     let urgent = rows.iter().filter(|row| row["result"]["urgent"] == true).count();
     assert_eq!(urgent, 200);
 }
+
+#[test]
+fn what_the_budget_of_all_stops_is_not_finished_and_a_higher_one_goes_on_with_it() {
+    let place = Place::new();
+    let server = Server::always(Reply::text("r").counted(2300));
+    let prices = "prices: { input: 1.0, output: 10.0 }\nmax_output_tokens: 4096\n";
+    let run = |budget: &str, input: &str| {
+        let words = ["-j", "1", "--max-cost", budget, "--output-file", "out.jsonl", "label {{ item }}"];
+        map(&place, &server, &words, input).config("models/default.yaml", prices).run()
+    };
+    let items = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+    run("0.03", items).exits(8).stderr_has("--max-cost is reached");
+    let first = read_rows(&place).len();
+    assert!((1..10).contains(&first), "{first}");
+    assert!(read_rows(&place).iter().all(|row| row["exit_code"] == 0));
+    run("9", items).success();
+    assert_eq!(read_rows(&place).len(), 10);
+}

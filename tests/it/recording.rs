@@ -176,3 +176,17 @@ fn a_conversation_of_another_program_is_a_recording_if_its_tools_are_named() {
     done.stdout_is("It has two lines.\n").stderr_has("run_command wc -l a.txt").stderr_lacks("differs");
     replay(&place, &["--map", "bash", "How long?"]).exits(2).stderr_has("THEIRS=OURS");
 }
+
+#[test]
+fn the_session_of_a_helper_is_no_difference() {
+    let place = Place::new();
+    let helper = json!({ "agent": "explore", "prompt": "look" }).to_string();
+    let server = Server::answering(move |request, _| match request.user() {
+        "look" => Reply::text("seen"),
+        _ if request.tool_results().is_empty() => Reply::calls(&[("task", helper.clone())]),
+        _ => Reply::text("done"),
+    });
+    let run = |words: &[&str]| Run::at(&place).server(&server).arg("run").args(words.to_vec()).run();
+    run(&["--record", "../rec.jsonl", "begin"]).success();
+    run(&["--replay", "../rec.jsonl", "--replay-strict", "begin"]).success().stdout_is("done\n");
+}

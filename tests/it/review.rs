@@ -101,3 +101,13 @@ fn a_run_tells_a_workflow_how_it_ended() {
     assert_eq!(fs::read_to_string(&summary).expect("a summary"), "All is well.\n");
     run().exits(5).stdout_has("::error title=agent::");
 }
+
+#[test]
+fn a_directory_of_the_repository_is_reviewed_with_all_of_it_and_what_is_too_large_is_told() {
+    let (place, server) = (repository(), finds_one());
+    fs::create_dir(place.workspace().join("sub")).expect("made");
+    Run::at(&place).server(&server).args(["-C", "sub", "review"]).run().exits(1);
+    assert!(server.only_request().user().contains("+fn a() { panic!() }"));
+    fs::write(place.workspace().join("a.rs"), "fn b() {}\n".repeat(200_000)).expect("written");
+    Run::at(&place).server(&server).arg("review").run().exits(2).stderr_has("review a smaller range");
+}

@@ -330,3 +330,40 @@ fn an_undo_says_where_no_change_of_a_file_was_kept() {
     session(&place, &["undo"]).success().stderr_has("No change of a file is kept for it");
     assert_eq!(place.read("new.txt"), "new\n");
 }
+
+#[test]
+fn a_session_of_another_workspace_is_not_followed_and_asks() {
+    if !has_walls() {
+        return;
+    }
+    let place = workspace_with(&[("mine.txt", "precious\n")]);
+    fs::create_dir(place.workspace().join("other")).expect("made");
+    let greets = Server::always(Reply::text("Hi."));
+    Run::at(&place).args(["-C", "other", "run", "hello"]).server(&greets).run().success();
+    let id = session(&place, &["list", "--all"]).success().stdout;
+    let id = id.split_whitespace().next().expect("an id").to_owned();
+    let server = runs(&["unused", "echo evil > mine.txt"]);
+    let run = Run::at(&place).args(["chat", "--session", &id]).server(&server).env(APPROVAL, "auto");
+    let mut terminal = start(&run);
+    terminal.line("change it");
+    terminal.wait_for("cannot be undone: the session is of");
+    terminal.wait_for("Yes, once");
+    assert_eq!(place.read("mine.txt"), "precious\n");
+}
+
+#[test]
+fn a_workspace_that_was_replaced_is_not_worked_in() {
+    let server = runs(&["echo one >> made.txt", "echo two >> made.txt"]);
+    let place = workspace_with(&[]);
+    let mut terminal = start(&Run::at(&place).args(["chat", "--approve", "all"]).server(&server));
+    terminal.line("first");
+    terminal.wait_for("Done.");
+    let (root, old) = (place.workspace(), place.home().join("old"));
+    fs::rename(&root, &old).expect("moved");
+    fs::create_dir(&root).expect("made");
+    terminal.line("second");
+    terminal.wait_for("was moved or replaced");
+    terminal.wait_for("Done.");
+    assert_eq!(fs::read_to_string(old.join("made.txt")).expect("there"), "one\n");
+    assert!(!place.exists("made.txt"));
+}

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::exit::Ending;
+use crate::agent::limits::ReachedLimit;
 use crate::agent::window::Ruler;
 use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, TurnStop, run_input};
 use crate::base::output::ToolError;
@@ -18,7 +19,7 @@ use crate::conversation::event::Event;
 use crate::conversation::message::{Usage, UserText};
 use crate::conversation::session::{Session, Store};
 use crate::files::workspace::Workspace;
-use crate::model::ledger::{RunLedger, SpendingBounds};
+use crate::model::ledger::{RunLedger, SpendingBounds, SpendingRefusal};
 use crate::safety::Nobody;
 
 use super::ground::AgentInputs;
@@ -100,6 +101,8 @@ pub struct MapOutcome {
     pub session: Option<String>,
     /// The branch with its changes, if it was isolated and made some.
     pub branch: Option<String>,
+    /// True if what all tasks together may spend left nothing for it.
+    pub is_unfunded: bool,
 }
 
 impl MapRunner {
@@ -154,7 +157,19 @@ impl MapRunner {
 
     /// True if all tasks together have spent what they may.
     pub fn is_exhausted(&self) -> bool {
-        self.ledger.as_ref().is_some_and(|ledger| ledger.find_exhausted().is_some())
+        self.find_refusal().is_some()
+    }
+
+    /// The limit of all tasks together that leaves no room for a request, if there is one.
+    fn find_refusal(&self) -> Option<SpendingRefusal> {
+        let ledger = self.ledger.as_ref()?;
+        ledger.find_exhausted().or_else(|| ledger.find_refused())
+    }
+
+    /// True if that limit ended a task.
+    fn has_stopped(&self, stop: &TurnStop) -> bool {
+        let TurnStop::Limit(ReachedLimit::Spending(refusal)) = stop else { return false };
+        self.find_refusal().is_some_and(|own| own.limit == refusal.limit)
     }
 
     fn assemble(&self, workspace: &Workspace, item: Option<Value>) -> Result<(Agent, Vec<String>), SetupError> {
@@ -207,8 +222,10 @@ impl MapRunner {
         let input = RunInput { said: said.map(UserText::by_person), skills, ..RunInput::default() };
         let end = Box::pin(run_input(&agent, &mut conversation, &mut run, input, &self.cancel)).await;
         self.ruler.get_or_init(|| Box::new(conversation.ruler.begin_alike()));
+        let mut is_unfunded = false;
         let (ending, result) = match end {
             Ok(end) => {
+                is_unfunded = self.has_stopped(&end.stop);
                 let is_answer = matches!(end.stop, TurnStop::Answered);
                 let result = match &agent.schema {
                     Some(_) if is_answer => serde_json::from_str(&end.answer).unwrap_or_default(),
@@ -237,6 +254,7 @@ impl MapRunner {
             duration: run.ledger.elapsed(),
             session: conversation.session.path().map(|_| conversation.session.id().to_owned()),
             branch,
+            is_unfunded,
         })
     }
 

@@ -11,6 +11,9 @@ use super::git::Git;
 use super::ground::AgentInputs;
 use super::{RunOptions, SetupError};
 
+/// The largest diff, in bytes: less than a prompt may have.
+const MOST_DIFF: usize = 1_000_000;
+
 /// A diff to review.
 pub struct ReviewedDiff {
     pub text: String,
@@ -32,17 +35,19 @@ pub async fn read_diff(
     if range.starts_with('-') {
         return Err(SetupError::usage(format!("`{range}` is no range of commits: main..HEAD, HEAD~3")));
     }
-    let ground = AgentInputs::new(config, workspace, options, Arc::new(Nobody));
+    // The whole repository is read, also from a directory in it.
+    let top = workspace.git_root().unwrap_or(workspace.root());
+    let repository = Workspace::open(top).map_err(SetupError::from_failure)?;
+    let ground = AgentInputs::new(config, &repository, options, Arc::new(Nobody));
     let failed = |why: String| {
         let why = if why.contains("ot a git repository") { "this is no git repository" } else { &why };
         SetupError::usage(format!("there is no diff of `{range}`: {why}"))
     };
-    let git = Git::open(&ground, workspace.root()).map_err(failed)?;
+    let git = Git::open(&ground, top).map_err(failed)?;
     let names = git.read(&["diff", "--name-only", "--no-renames", "-z", range, "--"]).await.map_err(failed)?;
     let settings = ground.settings()?;
     let rules = PolicyRules::new(&settings.permissions.rules).map_err(SetupError::configuration)?;
     let reach = Reach::new(workspace, Vec::new(), rules.denied_to("read_file"));
-    let top = workspace.git_root().unwrap_or(workspace.root());
     let is_denied = |name: &&str| {
         let path = top.join(name);
         let mut above = path.ancestors().take_while(|above| *above != top);
@@ -55,5 +60,13 @@ pub async fn read_diff(
         vec!["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", range, "--", ":(top)"];
     line.extend(excluded.iter().map(String::as_str));
     let diff = git.read(&line).await.map_err(failed)?;
+    if diff.len() > MOST_DIFF {
+        return Err(SetupError::usage(format!(
+            "the diff of `{range}` has {} KiB, and a review holds {}: review a smaller range, or leave out files that were \
+             generated (`{{ deny: read_file, path: \"**/*.lock\" }}`)",
+            diff.len() >> 10,
+            MOST_DIFF >> 10
+        )));
+    }
     Ok(ReviewedDiff { text: String::from_utf8_lossy(&diff).into_owned(), left_out })
 }

@@ -90,7 +90,7 @@ pub fn open_conversation(
         return Ok(OpenedConversation { conversation, note: None, warnings: Vec::new() });
     };
     let (session, repairs) = store.open(&chosen.id, now).map_err(SetupError::session)?;
-    Ok(chosen.opened(session, repairs, now))
+    Ok(chosen.opened(session, repairs, now, workspace))
 }
 
 /// Changes the log of a conversation's session, which goes on with what the log says then.
@@ -138,7 +138,7 @@ pub fn read_conversation(
         return Ok(OpenedConversation { conversation, note: None, warnings: Vec::new() });
     };
     let (session, repairs) = store.read_settled(&chosen.id, now).map_err(SetupError::session)?;
-    Ok(chosen.opened(session, repairs, now))
+    Ok(chosen.opened(session, repairs, now, workspace))
 }
 
 /// A conversation in memory only.
@@ -154,9 +154,21 @@ struct ChosenSession {
 }
 
 impl ChosenSession {
-    fn opened(self, session: Session, repairs: Vec<String>, now: Timestamp) -> OpenedConversation {
+    fn opened(
+        self,
+        session: Session,
+        repairs: Vec<String>,
+        now: Timestamp,
+        workspace: &Workspace,
+    ) -> OpenedConversation {
         let warnings = self.left_out.into_iter().chain(repairs).collect();
-        OpenedConversation { conversation: Conversation::new(session, now), note: self.note, warnings }
+        let (conversation, here) = (Conversation::new(session, now), workspace.root());
+        let (its, root) = (conversation.session.describe().workspace, conversation.session.find_root());
+        // Its journal is of the files there.
+        if let Some(history) = conversation.shared.history.as_ref().filter(|_| its != here && root != here) {
+            history.stop(format!("changes here cannot be undone: the session is of {}", its.display()));
+        }
+        OpenedConversation { conversation, note: self.note, warnings }
     }
 }
 

@@ -190,6 +190,9 @@ fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Resul
                    shorter arguments; write large files in several parts.";
         return Err(why.to_owned());
     }
+    if let Some(why) = agent.workspace.find_loss() {
+        return Err(format!("Not run: {why}."));
+    }
     let found = agent.tools.find(&call.name)?;
     let mut arguments = arguments::parse_arguments(&call.arguments, &found.tool.definition().parameters)?;
     restore_marks(&mut arguments);

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::agent::limits::ReachedLimit;
 use crate::agent::turn::{Turn, TurnEnd, TurnStop};
 use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::PlanEvent;
@@ -99,6 +100,11 @@ impl Turn<'_> {
                 self.answer(answer).await
             }
             Err(why) => {
+                // A helper that got no more out of the run's budget is not the flow's own failure.
+                let refused = self.run.ledger.find_refused().map(ReachedLimit::Spending);
+                if let Some(limit) = self.reached_limit().or(refused) {
+                    return Err(TurnStop::Limit(limit));
+                }
                 let why = format!("the flow `{name}` ended at its {why}");
                 let end = self.no_result(why.clone())?;
                 let stop = if self.run.totals.unasked > 0 { TurnStop::Unasked(why) } else { end.stop };

@@ -277,7 +277,8 @@ fn complete_input(
     let loaded = load_skills(agent, conversation, &mut said, &given.skills)?;
     said.text = attach_files(&said.text, &given.attached.texts);
     said.images.append(&mut given.attached.pictures);
-    if let Some(schema) = &agent.schema {
+    // A flow's input is data, and the model that answers is told by its own prompt.
+    if let Some(schema) = agent.schema.as_ref().filter(|_| agent.orchestration.flows.chosen.is_none()) {
         said.text = format!("{}\n\n{}", said.text, schema.instruction());
     }
     Ok((TurnInput { opening, said }, loaded))

@@ -45,7 +45,7 @@ impl Turn<'_> {
 
     /// Writes a summary without the model, and records it like any answer.
     fn summary_in_code(&mut self, limit: ReachedLimit) -> Result<String, TurnStop> {
-        let summary = summarise_turn(limit, self.this_turn());
+        let summary = summarise_turn(limit.after(&self.run.ledger), self.this_turn());
         self.keep_reply(Step::of_text(summary.clone(), FinishReason::Interrupted))?;
         Ok(summary)
     }

@@ -122,10 +122,7 @@ pub async fn take_turn(
     turn.run.ledger.count_turn();
     let end = turn.finish(outcome);
     match end.stop {
-        // The limits of a helper may be its caller's, whose sums are not its own.
-        TurnStop::Limit(limit) if run.superior.is_none() => {
-            TurnEnd { stop: TurnStop::Limit(limit.after(run.ledger.spent())), ..end }
-        }
+        TurnStop::Limit(limit) => TurnEnd { stop: TurnStop::Limit(limit.after(&run.ledger)), ..end },
         _ => end,
     }
 }

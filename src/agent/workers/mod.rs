@@ -229,6 +229,7 @@ impl FinishedTask {
             duration: std::time::Duration::from_millis(self.duration_ms),
             session: self.session,
             branch: None,
+            is_unfunded: false,
         }
     }
 }

@@ -24,12 +24,14 @@ impl TokenMix {
     pub fn of_text(text: &str) -> Self {
         // Sizes that are powers of two need no check of an index.
         let mut hundredths = [0_u64; 8];
-        let (mut before, mut from) = (b'\n', BREAK);
+        let (mut before, mut from, mut length) = (b'\n', BREAK, 0_u32);
         for &byte in text.as_bytes() {
             let to = CLASSES[byte as usize];
             let Pair { kind, weight } = PAIRS[from as usize % 64][to as usize % 64];
+            let least = if length > LONGEST_WORD { BEYOND_WORD } else { 0 };
             let is_run = to == SYMBOL && byte == before;
-            hundredths[kind as usize % 8] += u64::from(if is_run { RUN } else { weight });
+            length = if kind == LETTERS && to < SPACE { length + 1 } else { 0 };
+            hundredths[kind as usize % 8] += u64::from(if is_run { RUN } else { weight.max(least) });
             (before, from) = (byte, to);
         }
         Self(std::array::from_fn(|kind| hundredths[kind] as f64 / 100.0))
@@ -62,6 +64,11 @@ const FIRST_OF_CJK: u8 = 59;
 
 /// A repeated symbol: rulers and frames are few tokens.
 const RUN: u8 = 3;
+
+/// The longest row of letters that can be a word, and what each letter beyond it counts at least: common syllables that
+/// are repeated are about one token for three letters.
+const LONGEST_WORD: u32 = 24;
+const BEYOND_WORD: u8 = 30;
 
 /// Rows are the byte before, columns the byte after: space, line break, small letter, capital, digit, symbol.
 #[rustfmt::skip]

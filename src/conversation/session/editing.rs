@@ -129,11 +129,13 @@ impl Session {
     pub fn check_checkpoint(name: &str) -> Result<(), &'static str> {
         const LONGEST: usize = 60;
         let is_good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let is_named = (1..=LONGEST).contains(&name.len()) && name.chars().all(is_good);
+        let is_named = (1..=LONGEST).contains(&name.len()) && name.chars().all(is_good) && !name.starts_with('-');
         if is_named && Handle::parse(name).is_none() && name.parse::<u64>().is_err() {
             return Ok(());
         }
-        Err("a checkpoint is named by letters, digits, `-`, `_` and `.`, and not like a number or an id")
+        Err(
+            "a checkpoint is named by letters, digits, `-`, `_` and `.`, begins with no `-`, and is not like a number or an id",
+        )
     }
 
     /// Names this place of the conversation, for undos and forks.

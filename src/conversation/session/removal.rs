@@ -24,6 +24,14 @@ impl Store {
         Ok(deleted)
     }
 
+    /// Checks that no other process uses the session with this id.
+    ///
+    /// # Errors
+    /// There is no such session, or it is in use.
+    pub fn check_free(&self, id: &str) -> Result<(), SessionError> {
+        Log::open(&self.find(id)?, id).map(drop)
+    }
+
     fn delete_family(&self, path: &Path, deleted: &mut Vec<String>) -> Result<(), SessionError> {
         let id = id_of(path);
         // Nobody writes to it while it is locked here.

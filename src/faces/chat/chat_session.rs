@@ -38,8 +38,8 @@ pub struct Opening {
     pub options: RunOptions,
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
-    /// The first message, as if it had been typed.
-    pub first: Option<String>,
+    /// What it begins with, as if it had been typed.
+    pub first: Option<FirstInput>,
     /// Files to attach to the first message.
     pub attached: Attachments,
     /// Skills to load with the first message.
@@ -49,6 +49,13 @@ pub struct Opening {
     /// The commands of the person and of the project.
     pub own: OwnCommands,
     pub at_hand: AtHand,
+}
+
+/// What the command line has a chat begin with.
+pub enum FirstInput {
+    Message(String),
+    /// The choice of an earlier conversation.
+    Resume,
 }
 
 /// A conversation with an agent. `/clear` replaces the conversation, `switch` the agent.
@@ -65,8 +72,8 @@ pub struct Chat {
     pub(super) own_services: Option<Services>,
     pub(super) conversation: Conversation,
     pub(super) run: Run,
-    /// The message that came with the command line.
-    pub(super) first: Option<String>,
+    /// What came with the command line.
+    pub(super) first: Option<FirstInput>,
     /// Files to attach to the next message.
     pub(super) attached: Attachments,
     /// Skills to load with the next message.

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 pub use at_hand::AtHand;
-pub use chat_session::{Chat, Opening};
+pub use chat_session::{Chat, FirstInput, Opening};
 pub use commands::is_built_in;
 pub use complete::{ArgumentNames, list_models, list_prompts};
 pub use interrupts::{Interrupter, Interrupts, create_interrupts};
@@ -92,12 +92,13 @@ pub async fn run_chat(
     }
     loop {
         let heard = match chat.first.take() {
-            Some(message) => {
+            Some(FirstInput::Message(message)) => {
                 if lines.interactive() {
                     tell_person(outlets, &format!("> {message}"));
                 }
                 Continue(Some(ParsedInput::Message(message)))
             }
+            Some(FirstInput::Resume) => Continue(Some(commands::parse_input("/resume", &[]))),
             None => hear_line(chat, lines, interrupts, outlets).await,
         };
         let input = match heard {

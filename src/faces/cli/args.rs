@@ -221,6 +221,9 @@ pub enum CliCommand {
 pub struct ChatArgs {
     /// The first message
     pub message: Option<String>,
+    /// Begin with the choice of an earlier conversation
+    #[arg(short = 'r', hide = true, conflicts_with = "message")]
+    pub resume: bool,
     #[command(flatten)]
     pub turn: TurnArgs,
 }
@@ -296,9 +299,10 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
         Some(_) => Ok(cli),
         None => Cli::try_parse_from(with_command(args, default)),
     });
-    let parsed = parsed.or_else(|error| {
-        let meant = find_meant(args, default, &error).map(Cli::try_parse_from);
-        meant.and_then(Result::ok).ok_or(error)
+    // What is wrong in the line that is meant is what is wrong.
+    let parsed = parsed.or_else(|error| match find_meant(args, default, &error) {
+        Some(meant) => Cli::try_parse_from(meant),
+        None => Err(error),
     });
     parsed.map(with_sandbox).map_err(UsageError::from)
 }
@@ -313,11 +317,7 @@ fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<V
             let args: Vec<OsString> = args.iter().filter(|arg| *arg != "-p").cloned().collect();
             Some(with_command(&args, "run"))
         }
-        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-r") => {
-            let mut args: Vec<OsString> = args.iter().filter(|arg| *arg != "-r").cloned().collect();
-            args.push("/resume".into());
-            Some(with_command(&args, "chat"))
-        }
+        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-r") => Some(with_command(args, "chat")),
         ErrorKind::UnknownArgument => {
             let (commands, mut args) = (Cli::command(), args.to_vec());
             match args.iter().skip(1).position(|arg| commands.find_subcommand(arg).is_some()) {
@@ -432,13 +432,21 @@ mod tests {
         assert_eq!(task(&["agent", "-p", "fix"]).as_deref(), Some("fix"));
         assert_eq!(task(&["agent", "-m", "demo", "-p", "fix it"]).as_deref(), Some("fix it"));
         let picker = parse(&["agent", "-q", "-r"], false).expect("it parses");
-        assert!(matches!(picker, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("/resume")));
+        assert!(matches!(picker, Some(CliCommand::Chat(args)) if args.resume));
         let chat = parse(&["agent", "fix the bug"], true).expect("it parses");
         assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("fix the bug")));
         let chat = parse(&["agent", "-m", "demo", "chat", "hello"], true).expect("it parses");
         assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("hello")));
         assert_eq!(task(&["agent", "--stream", "run", "fix the bug"]).as_deref(), Some("fix the bug"));
         assert!(parse(&["agent", "fxi"], true).is_err());
+        // What is wrong is named, and not the option before it.
+        for (args, named) in [
+            (&["agent", "-m", "s", "--max-time", "5x"][..], "5x"),
+            (&["agent", "--continue", "--nosuch"], "--nosuch"),
+        ] {
+            let error = parse(args, true).err().expect("it is wrong").plain;
+            assert!(error.contains(named) && !error.contains("'-m'"), "{error}");
+        }
     }
 
     #[test]

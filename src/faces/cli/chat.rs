@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::agent::exit::Signal;
 use crate::config::{ApprovalMode, Config, PromptSource};
-use crate::faces::chat::{self, AtHand, Chat, Interrupter, Interrupts, MessageLines, Opening};
+use crate::faces::chat::{self, AtHand, Chat, FirstInput, Interrupter, Interrupts, MessageLines, Opening};
 use crate::faces::collector::CollectorExport;
 use crate::files::workspace::Workspace;
 use crate::model::Face;
@@ -152,7 +152,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
     let export = CollectorExport::open(&config)?;
     let sink = export.attach(Box::new(Screen::new(&outlets, look, manner)));
     let opening = Opening {
-        first: args.message.clone(),
+        first: if args.resume { Some(FirstInput::Resume) } else { args.message.clone().map(FirstInput::Message) },
         options,
         session,
         skills: args.turn.skills.clone(),

@@ -4,6 +4,7 @@
 //! Work in a directory goes through its handle ([`Dir`]). Only regular files are opened: reading a FIFO, a device or
 //! a socket may block forever or have effects.
 
+mod closed;
 mod copy;
 mod removal;
 #[cfg(unix)]
@@ -24,6 +25,7 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+pub use closed::{OpenedUp, list_closed, open_through};
 use copy::WholeCopy;
 pub use copy::{CopyWatch, copy_tree, measure_tree};
 #[cfg(unix)]
@@ -162,8 +164,14 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     let (from_parent, name) = split_path(from)?.ok_or(io::ErrorKind::IsADirectory)?;
     let (to_parent, new) = split_path(to)?.ok_or(io::ErrorKind::IsADirectory)?;
-    let (from, to) = (Dir::open(from_parent)?, Dir::create(to_parent)?);
-    match from.rename(name, &to, new) {
+    let ((from, _opened), to) = (open_through(from_parent)?, Dir::create(to_parent)?);
+    let renamed =
+        from.rename(name, &to, new).or_else(|error| match from.dir(name).ok().and_then(|dir| dir.open_up()) {
+            // A directory that is moved is changed itself.
+            Some(_opened) => from.rename(name, &to, new),
+            None => Err(error),
+        });
+    match renamed {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             copy_tree(&from, name, &to, new, &mut WholeCopy)?;
             remove_entry(&from, name, MOST_LEVELS)

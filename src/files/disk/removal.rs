@@ -6,9 +6,6 @@ use std::path::Path;
 
 use super::{Dir, DirEntryKind, MOST_LEVELS, split_path};
 
-/// The permissions without which an owner cannot remove what is in a directory.
-const OPEN: u32 = 0o700;
-
 /// Removes a file, a link itself, or a directory with everything in it.
 ///
 /// # Errors
@@ -24,26 +21,8 @@ pub(super) fn remove_entry(dir: &Dir, name: &OsStr, levels: usize) -> io::Result
         return dir.remove(name);
     }
     let inner = dir.dir(name)?;
-    if facts.mode & OPEN != OPEN {
-        open_up(&inner);
-    }
+    let _opened = inner.open_up();
     let levels = levels.checked_sub(1).ok_or_else(|| io::Error::other("the directories are too deep"))?;
     inner.entries()?.iter().try_for_each(|entry| remove_entry(&inner, &entry.name, levels))?;
     dir.remove_dir(name)
 }
-
-/// Lets its owner list what is in a directory, and remove that. If it stays closed, the next step tells.
-#[cfg(target_os = "linux")]
-fn open_up(dir: &Dir) {
-    use std::fs::{Permissions, set_permissions};
-    use std::os::fd::AsRawFd;
-    use std::os::unix::fs::PermissionsExt;
-
-    // The permissions of a handle are changed by the name that the system has for it.
-    let name = format!("/proc/self/fd/{}", dir.handle().as_raw_fd());
-    let _ = set_permissions(name, Permissions::from_mode(OPEN));
-}
-
-/// Elsewhere handles have no names.
-#[cfg(not(target_os = "linux"))]
-fn open_up(_: &Dir) {}

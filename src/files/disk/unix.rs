@@ -247,7 +247,7 @@ impl Dir {
     /// It is neither, or the system refuses.
     pub fn set_mode(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let file = match self.facts(name)?.kind {
-            DirEntryKind::Dir => File::from(self.dir(name)?.open_listing()?),
+            DirEntryKind::Dir => File::from(self.dir(name)?.open_closed()?),
             _ => self.file(name)?.file,
         };
         file.set_permissions(Permissions::from_mode(mode))
@@ -294,7 +294,7 @@ impl Dir {
     }
 
     /// The same directory, opened to be listed.
-    fn open_listing(&self) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn open_listing(&self) -> rustix::io::Result<OwnedFd> {
         fs::openat(&self.0, ".", OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC), Mode::empty())
     }
 }

@@ -100,6 +100,11 @@ impl FileHistory {
         }
     }
 
+    /// Changes are not followed, for this reason.
+    pub fn stop(&self, why: String) {
+        *self.lock() = HistoryStage::Off(why);
+    }
+
     /// True if changes can be undone. The first call waits for the look at the workspace.
     pub fn is_followed(&self) -> bool {
         matches!(*self.stage(), HistoryStage::Ready(_))

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::diff::LineCounts;
-use crate::files::disk::{Dir, split_path};
+use crate::files::disk::{Dir, open_through, split_path};
 use crate::files::file_name;
 
 use super::content::ContentStore;
@@ -153,7 +153,8 @@ fn write_content(dir: &Dir, name: &OsStr, content: &[u8], mode: u32, before: &Pa
 
 fn at_parent(path: &Path, work: impl FnOnce(&Dir, &OsStr) -> io::Result<()>) -> io::Result<()> {
     let (parent, name) = split_path(path)?.ok_or(io::ErrorKind::InvalidInput)?;
-    work(&Dir::open(parent)?, name)
+    let (dir, _opened) = open_through(parent)?;
+    work(&dir, name)
 }
 
 /// The lines that a change adds and removes, if both sides are text of moderate length.

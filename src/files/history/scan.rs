@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp};
+use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp, OpenedUp, open_through};
 use crate::files::file_name;
 use crate::files::ignored::{Exclusions, IgnoreFiles};
 use crate::files::regular::Links;
@@ -146,7 +146,7 @@ impl WorkspaceView {
 /// The store fails.
 pub(super) fn look_at(path: &Path, store: &mut ContentStore) -> io::Result<PathState> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathState::Absent) };
-    let Ok(dir) = Dir::open(parent) else { return Ok(PathState::Absent) };
+    let Ok((dir, _opened)) = open_through(parent) else { return Ok(PathState::Absent) };
     let Ok((facts, stamp)) = dir.examine(name) else { return Ok(PathState::Absent) };
     read_state(&dir, name, facts.kind, facts.mode, &stamp, store)
 }
@@ -178,7 +178,8 @@ impl WorkspaceScan<'_> {
     /// Looks through a directory and everything below it.
     fn visit(&mut self, dir: &Dir, path: &Path, exclusions: &Exclusions, levels: usize) -> Result<(), ScanError> {
         self.watch_dir(dir, path);
-        for entry in self.list(dir, path) {
+        let (entries, _opened) = self.list(dir, path);
+        for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, exclusions) else { continue };
             self.look(dir, &entry.name, path.clone())?;
             self.visit_below(dir, &entry, &path, &whole, levels)?;
@@ -212,7 +213,8 @@ impl WorkspaceScan<'_> {
         let exclusions = self.ignored.read_in(&root);
         self.take_children(path);
         let levels = MOST_LEVELS.saturating_sub(path.components().count());
-        for entry in self.list(&dir, path) {
+        let (entries, _opened) = self.list(&dir, path);
+        for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, &exclusions) else { continue };
             self.look(&dir, &entry.name, path.clone())?;
             let inner = if entry.kind == DirEntryKind::Dir { dir.dir(&entry.name).ok() } else { None };
@@ -230,10 +232,14 @@ impl WorkspaceScan<'_> {
         Ok(())
     }
 
-    /// The entries of a directory. One that goes away meanwhile has none; one that may not be listed any more has what it
-    /// had.
-    fn list(&mut self, dir: &Dir, path: &Path) -> Vec<DirEntry> {
-        let listed = dir.entries();
+    /// The entries of a directory, which is open until the second result is dropped. One that goes away meanwhile has none;
+    /// one that may not be listed has what it had.
+    fn list(&mut self, dir: &Dir, path: &Path) -> (Vec<DirEntry>, Option<OpenedUp>) {
+        let (mut listed, mut opened) = (dir.entries(), None);
+        if listed.is_err() {
+            opened = dir.open_up();
+            listed = dir.entries();
+        }
         if listed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             move_below(path, &mut self.old, &mut self.fresh);
         }
@@ -241,7 +247,7 @@ impl WorkspaceScan<'_> {
         if is_git_dir(&entries) {
             self.found.repositories.insert(path.to_path_buf());
         }
-        entries
+        (entries, opened)
     }
 
     /// The path of an entry in the workspace, and the whole one; `None` if it is left out.

@@ -82,6 +82,15 @@ impl SpendingBounds {
         requests.or_else(tokens).or_else(cost)
     }
 
+    /// True if this is one of them.
+    pub fn has(&self, limit: SpendingLimit) -> bool {
+        match limit {
+            SpendingLimit::Requests(most) => self.requests == Some(most),
+            SpendingLimit::Tokens(most) => self.tokens == Some(most),
+            SpendingLimit::Cost(most) => self.usd == Some(most),
+        }
+    }
+
     /// The first limit that this amount reaches.
     pub fn reached_by(&self, amount: Amount) -> Option<SpendingLimit> {
         let requests = self.requests.filter(|most| amount.requests >= *most).map(SpendingLimit::Requests);

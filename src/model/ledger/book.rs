@@ -4,7 +4,7 @@ use std::iter;
 
 use crate::conversation::message::Usage;
 
-use super::amount::{Amount, SpendingBounds, SpendingRefusal, Spent};
+use super::amount::{Amount, SpendingBounds, SpendingLimit, SpendingRefusal, Spent};
 use super::claim::{Claim, ClosingNeed};
 
 /// All accounts of a run: its own, and below it those of its helpers.
@@ -28,6 +28,8 @@ struct Account {
     own_steps: u64,
     /// The requests of this conversation alone, those in flight included.
     own_requests: u64,
+    /// The limit that left no room for a request, once there was one.
+    refused_by: Option<SpendingLimit>,
     is_open: bool,
 }
 
@@ -100,6 +102,18 @@ impl Book {
         })
     }
 
+    /// The limit that left no room for an earlier request, the account's own first.
+    pub fn find_refused(&self, account: usize) -> Option<SpendingRefusal> {
+        let limit = self.upwards(account).find_map(|level| self.accounts[level].refused_by)?;
+        Some(SpendingRefusal { limit, spent: self.spent_under(account, limit), may_fit_later: false })
+    }
+
+    /// What was spent under a limit of the account or of the highest one above it that has it.
+    pub fn spent_under(&self, account: usize, limit: SpendingLimit) -> Spent {
+        let has_it = |level: &usize| self.accounts[*level].bounds.has(limit);
+        self.spent(self.upwards(account).filter(has_it).last().unwrap_or(account))
+    }
+
     /// The bounds of the account and of all above it.
     pub fn bounds_above(&self, account: usize) -> impl Iterator<Item = SpendingBounds> {
         self.upwards(account).map(|level| self.accounts[level].bounds)
@@ -112,12 +126,17 @@ impl Book {
         let is_first = self.accounts[account].own_requests == 0;
         let counts_closing = match self.refusal(account, claim, least, true) {
             None => true,
-            Some(refusal) if is_first && self.refusal(account, claim, least, false).is_none() => {
+            Some((_, refusal)) if is_first && self.refusal(account, claim, least, false).is_none() => {
                 // Only the count of requests gives way.
-                debug_assert!(matches!(refusal.limit, super::SpendingLimit::Requests(_)));
+                debug_assert!(matches!(refusal.limit, SpendingLimit::Requests(_)));
                 false
             }
-            Some(refusal) => return Err(refusal),
+            Some((level, refusal)) => {
+                if !refusal.may_fit_later {
+                    self.accounts[level].refused_by = Some(refusal.limit);
+                }
+                return Err(refusal);
+            }
         };
         let output = self.largest_fitting(account, claim, least);
         let amount = claim.request(output);
@@ -156,14 +175,14 @@ impl Book {
         self.change(account, |level| level.in_flight -= amount);
     }
 
-    /// The reason that a request with this much output does not fit somewhere, if it does not.
+    /// The account in which a request with this much output does not fit, if there is one, and the reason.
     fn refusal(
         &self,
         account: usize,
         claim: &Claim<'_>,
         output: u64,
         counts_closing: bool,
-    ) -> Option<SpendingRefusal> {
+    ) -> Option<(usize, SpendingRefusal)> {
         self.upwards(account).find_map(|level| {
             let mut most = self.held_without(level, account, claim);
             add(&mut most, claim, output, 1, counts_closing);
@@ -172,7 +191,7 @@ impl Book {
             let mut later = most;
             later -= *in_flight;
             let may_fit_later = in_flight.requests > 0 && bounds.exceeded_by(later).is_none();
-            Some(SpendingRefusal { limit, spent: *spent, may_fit_later })
+            Some((level, SpendingRefusal { limit, spent: *spent, may_fit_later }))
         })
     }
 
@@ -322,7 +341,7 @@ mod tests {
         let first = book.reserve(Book::ROOT, &claim(1000)).expect("it fits");
         book.settle(first, used(1000, 1024), None);
         let again = book.reserve(Book::ROOT, &claim(2024)).expect_err("nothing is left for another step");
-        assert_eq!((again.limit, again.may_fit_later), (super::super::SpendingLimit::Tokens(5584), false));
+        assert_eq!((again.limit, again.may_fit_later), (SpendingLimit::Tokens(5584), false));
         let closing = Claim { closing: ClosingNeed::Nothing, ..claim(2024 + 512) };
         assert_eq!(book.reserve(Book::ROOT, &closing).expect("it was kept").output_cap, Some(1024));
     }

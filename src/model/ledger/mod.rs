@@ -119,6 +119,16 @@ impl RunLedger {
         self.0.book().find_exhausted(self.0.account)
     }
 
+    /// The limit of this account or of a caller that left no room for an earlier request, if any.
+    pub fn find_refused(&self) -> Option<SpendingRefusal> {
+        self.0.book().find_refused(self.0.account)
+    }
+
+    /// What was spent under a limit of this account or of a caller.
+    pub fn spent_under(&self, limit: SpendingLimit) -> Spent {
+        self.0.book().spent_under(self.0.account, limit)
+    }
+
     /// True if tokens or cost are limited here or above, so that sizes matter.
     pub fn limits_sizes(&self) -> bool {
         self.0.book().bounds_above(self.0.account).any(|bounds| bounds.tokens.is_some() || bounds.usd.is_some())

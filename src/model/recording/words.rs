@@ -36,8 +36,26 @@ impl RunFacts {
             fact => text.replace(fact, name),
         };
         let text = without(text.to_owned(), &self.workspace, "{workspace}");
-        without(text, &self.date, "{date}")
+        without_sessions(&without(text, &self.date, "{date}"))
     }
+}
+
+/// A text without the ids of sessions: those of helpers stand in the results of their calls.
+fn without_sessions(text: &str) -> String {
+    /// `d` stands for a digit, `a` for a digit or a small letter.
+    const FORM: &[u8] = b"dddddddd-dddddd-aaaaaa";
+    let fits = |(byte, form): (&u8, &u8)| match form {
+        b'd' => byte.is_ascii_digit(),
+        b'a' => byte.is_ascii_digit() || byte.is_ascii_lowercase(),
+        other => byte == other,
+    };
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.as_bytes().windows(FORM.len()).position(|window| window.iter().zip(FORM).all(fits)) {
+        out.push_str(&rest[..at]);
+        out.push_str("{session}");
+        rest = &rest[at + FORM.len()..];
+    }
+    out + rest
 }
 
 /// The request in a form that people read: a heading for each message, then its text and its calls. What depends only

@@ -67,10 +67,17 @@ pub(super) fn prints_objects(command: &Simple) -> bool {
         return false;
     }
     let words = without_leading_flags("git", command.argv.get(1..).unwrap_or_default());
-    let patches = find_rows("patches", "git").next().unwrap_or_default();
+    let find_row = |fact| find_rows(fact, "git").next().unwrap_or_default();
+    let (patches, plain) = (find_row("patches"), find_row("plain"));
     let is_patch = |word: &Arg| word.text().is_none_or(|word| fits_word(patches, word));
+    let is_other = |word: &Arg| word.text().is_none_or(|word| word.starts_with('-') && !fits_word(plain, word));
     !covers_command("no-objects", "git", words)
-        || words.first().and_then(Arg::text) == Some("log") && words.iter().any(is_patch)
+        || match words.first().and_then(Arg::text) {
+            Some("log" | "reflog") => words.iter().any(is_other),
+            Some("stash") if words.get(1).and_then(Arg::text) == Some("list") => words.iter().any(is_other),
+            Some("status" | "commit" | "add" | "checkout" | "reset") => words.iter().any(is_patch),
+            _ => false,
+        }
 }
 
 /// True if it usually uses the network.

@@ -112,7 +112,7 @@ impl PathTarget {
         let resolved = workspace.resolve_path(&from);
         let lies_in =
             |dir: &PathBuf| crate::files::canonicalize(dir).is_ok_and(|dir| resolved.path.starts_with(dir));
-        let protection = workspace.protection(&resolved.path);
+        let protection = workspace.protection(&from, &resolved.path);
         let judged = workspace.denied().former_path(&resolved.path);
         let name = |path: &Path| workspace.relative(path).to_string_lossy().into_owned();
         Self {

@@ -49,12 +49,16 @@ struct PolicyCase {
 #[cfg(unix)]
 pub(super) fn workspace(dir: &Path) -> Workspace {
     let root = dir.join("workspace");
-    for (path, text) in [("src/main.rs", ""), ("secrets/key", "k"), (".git/config", ""), ("notes.txt", "")] {
+    for (path, text) in
+        [("src/main.rs", ""), ("secrets/key", "k"), (".git/config", ""), ("notes.txt", ""), ("editor/x", "")]
+    {
         let path = root.join(path);
         fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("made");
         fs::write(path, text).expect("written");
     }
-    for (target, link) in [("/etc", "out"), ("secrets", "hidden"), ("secrets/key", "public.txt")] {
+    for (target, link) in
+        [("/etc", "out"), ("secrets", "hidden"), ("secrets/key", "public.txt"), ("editor", ".vscode")]
+    {
         std::os::unix::fs::symlink(target, root.join(link)).expect("linked");
     }
     let beside = dir.join("beside");

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,9 +46,7 @@ impl PathsBefore {
             let within = present.and_then(|_| identify_parent(&root.join(&path)));
             PathBefore { path, is_dir, within }
         };
-        let lists = places.iter().flat_map(|places| &places.repositories);
-        let lists = lists.flat_map(|dir| REBASE_LISTS.map(|list| dir.join(list)));
-        let rebases = lists.map(|list| (list.clone(), read_commands(&root.join(list)))).collect();
+        let rebases = list_rebases(places).map(|list| (list.clone(), read_commands(&root.join(list)))).collect();
         let paths = list_paths(root, places).into_iter().map(record).collect();
         Self { paths, rebases, repositories: list_repositories(places) }
     }
@@ -56,7 +55,8 @@ impl PathsBefore {
     pub fn record_nothing(root: &Path, made: &[Arc<Places>], places: &[Arc<Places>]) -> Self {
         let paths = list_paths(root, made).into_iter();
         let paths = paths.map(|(path, is_dir)| PathBefore { path, is_dir, within: None }).collect();
-        Self { paths, rebases: Vec::new(), repositories: list_repositories(places) }
+        let rebases = list_rebases(made).map(|list| (list, Vec::new())).collect();
+        Self { paths, rebases, repositories: list_repositories(places) }
     }
 
     /// The paths at which something is now that was not there, sorted. Where a link leads there, it is the link. What is
@@ -102,7 +102,7 @@ impl PathsBefore {
                 let text = text.and_then(|text| String::from_utf8(text).ok());
                 text.is_some_and(|text| differ_harmlessly("", &without_own_tree(&text, git_dir, root)))
             }
-            Some(".git") => named_in(&full, "gitdir:").is_some_and(|dir| is_guarded(&dir)),
+            Some(".git") => named_in(&full, "gitdir: ").is_some_and(|dir| is_guarded(&dir)),
             Some("commondir") => named_in(&full, "").is_some_and(|dir| is_guarded(&dir)),
             _ => false,
         }
@@ -113,11 +113,21 @@ fn list_repositories(places: &[Arc<Places>]) -> BTreeSet<PathBuf> {
     places.iter().flat_map(|places| places.repositories.iter().cloned()).collect()
 }
 
+/// The lists of what a stopped rebase would do next.
+fn list_rebases(places: &[Arc<Places>]) -> impl Iterator<Item = PathBuf> {
+    let repositories = places.iter().flat_map(|places| &places.repositories);
+    repositories.flat_map(|dir| REBASE_LISTS.map(|list| dir.join(list)))
+}
+
 /// A configuration without the line by which a submodule names its work tree, if that is in the workspace.
 fn without_own_tree(text: &str, git_dir: &Path, root: &Path) -> String {
     let is_inside = |path: &str| canonicalize(&git_dir.join(path)).is_ok_and(|tree| tree.starts_with(root));
-    let names_tree = |line: &&str| line.trim().strip_prefix("worktree = ").is_some_and(is_inside);
-    text.lines().filter(|line| !names_tree(line)).collect::<Vec<_>>().join("\n")
+    let mut is_core = false;
+    let mut names_tree = |line: &str| {
+        is_core = if line.starts_with('[') { line == "[core]" } else { is_core };
+        is_core && line.strip_prefix("worktree = ").is_some_and(is_inside)
+    };
+    text.lines().filter(|line| !names_tree(line.trim())).collect::<Vec<_>>().join("\n")
 }
 
 /// The paths of the places, and whether each is that of a directory. A name with a `*` stands for itself, so that it is
@@ -147,19 +157,27 @@ fn list_ending(root: &Path, endings: &[String]) -> impl Iterator<Item = PathBuf>
     listed.into_iter().flatten().map(|entry| PathBuf::from(entry.name)).filter(has_ending)
 }
 
-/// What is at a path: the path itself, or the first link on the way. A link that leads nowhere is nothing.
+/// What is at a path: the path itself, or the first link on the way. A link that leads nowhere is something, too: what it
+/// leads to can be made under another name.
 fn find_present(root: &Path, path: &Path, is_dir: bool) -> Option<PathBuf> {
     let full = root.join(path);
-    fs::metadata(&full).ok()?;
-    let counts = is_dir || !fs::symlink_metadata(&full).ok()?.is_dir();
-    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty() && !above.is_absolute());
+    let is_whole = fs::metadata(&full).is_ok();
+    let above = path.ancestors().skip(usize::from(is_whole));
+    let above = above.filter(|above| !above.as_os_str().is_empty() && (!above.is_absolute() || *above == path));
     let link = above.filter(|above| root.join(above).is_symlink()).last();
+    if !is_whole {
+        return link.map(Path::to_path_buf);
+    }
+    let counts = is_dir || !fs::symlink_metadata(&full).ok()?.is_dir();
     counts.then(|| link.unwrap_or(path).to_path_buf())
 }
 
-/// The lines of a rebase's list that run a command.
+/// The lines of a rebase's list that run a command. One that cannot be read here, such as a link, may run anything.
 fn read_commands(list: &Path) -> Vec<String> {
-    let text = disk::read_file(list, MOST_FILE_BYTES).unwrap_or_default();
+    let text = match disk::read_file(list, MOST_FILE_BYTES) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return vec![error.to_string()],
+        text => text.unwrap_or_default(),
+    };
     let text = String::from_utf8_lossy(&text);
     let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
     text.lines().filter(runs).map(str::to_owned).collect()

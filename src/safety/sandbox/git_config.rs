@@ -22,7 +22,7 @@ color *
 gc auto autodetach
 maintenance auto strategy
 index sparse version threads skiphash
-extensions worktreeconfig objectformat partialclone
+extensions worktreeconfig objectformat
 core repositoryformatversion filemode bare logallrefupdates symlinks ignorecase precomposeunicode autocrlf eol
 core safecrlf quotepath longpaths sparsecheckout sparsecheckoutcone abbrev
 ";
@@ -69,7 +69,7 @@ pub(super) fn find_setting(text: &str, section: &str, key: &str) -> Option<Strin
 struct Setting {
     /// In lower case, without a subsection.
     section: String,
-    /// The whole heading.
+    /// The whole heading in one form, of the several in which git knows it: `remote "origin"`.
     heading: String,
     key: String,
     value: String,
@@ -114,10 +114,15 @@ fn read_settings(text: &str) -> Option<Vec<Setting>> {
                 .unwrap_or_default()
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ' '));
-            if name.is_empty() || !is_plain || inner.matches('"').count() > 2 || inner.contains(']') {
+            if name.is_empty() || !is_plain || inner.matches('"').count() > 2 || inner.contains([']', '\\']) {
                 return None;
             }
-            (section, heading) = (name.to_ascii_lowercase(), inner.to_owned());
+            section = name.to_ascii_lowercase();
+            heading = match (inner.split('"').nth(1), inner.split_once('.')) {
+                (Some(inside), _) => format!("{section} \"{inside}\""),
+                (None, Some((_, inside))) => format!("{section} \"{}\"", inside.to_ascii_lowercase()),
+                (None, None) => section.clone(),
+            };
             continue;
         }
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
@@ -148,6 +153,10 @@ mod tests {
             ("[remote \"origin\"]\n\tpushurl = https://evil/b\n", false),
             ("[remote]\n\tpushDefault = other\n", false),
             ("[branch \"main\"]\n\tpushRemote = other\n", false),
+            ("[Remote \"origin\"]\n\turl = https://evil/b\n", false),
+            ("[remote.ORIGIN]\n\turl = https://evil/b\n", false),
+            ("[remote \"o\\rigin\"]\n\turl = https://evil/b\n", false),
+            ("[extensions]\n\tpartialclone = origin\n", false),
             ("[submodule \"a/b\"]\n\tactive = true\n\turl = https://a\n", true),
             ("# a note\n; another\n", true),
             ("[core]\n\tfsmonitor = evil\n", false),

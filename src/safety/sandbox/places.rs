@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::disk;
+use crate::files::disk::{self, DirEntry, DirEntryKind, list_closed};
 use crate::files::protected::{self, ProtectedEntry, ProtectedKind};
 
 use super::Boundary;
@@ -119,19 +119,19 @@ impl<'a> PlaceSearch<'a> {
             }
             // A git directory of any name: a bare repository.
             let is_whole = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
-            if dir.join("HEAD").is_file() && (dir.join("commondir").is_file() || is_whole()) {
+            if has_head(&dir) && (dir.join("commondir").is_file() || is_whole()) {
                 search.git_dir(&dir);
                 continue;
             }
-            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            for DirEntry { name, kind } in list_closed(&dir) {
+                let path = dir.join(&name);
+                let goes_on = kind == DirEntryKind::Dir && level < MOST_LEVELS;
                 if is_git(&name) {
-                    search.entry(&entry.path());
-                } else if let Some(row) = search.find_row(&entry.path()) {
-                    search.place(&row, &entry.path());
-                } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
-                    queue.push_back((entry.path(), level + 1));
+                    search.entry(&path);
+                } else if let Some(row) = search.find_row(&path) {
+                    search.place(&row, &path);
+                } else if goes_on && !PASSED_OVER.iter().any(|other| name == *other) {
+                    queue.push_back((path, level + 1));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl<'a> PlaceSearch<'a> {
             self.places.pointers.push(pointer);
         }
         let named =
-            if metadata.is_file() { named_in(path, "gitdir:") } else { crate::files::canonicalize(path).ok() };
+            if metadata.is_file() { named_in(path, "gitdir: ") } else { crate::files::canonicalize(path).ok() };
         if let Some(dir) = named {
             self.git_dir(&dir);
             // A linked work tree shares hooks and configuration with the others.
@@ -187,7 +187,7 @@ impl<'a> PlaceSearch<'a> {
             // A link may lead out, or round.
             let dir = crate::files::canonicalize(&dir).ok().filter(|dir| self.find_watched(dir).is_some());
             let Some(dir) = dir.filter(|_| self.visited <= MOST_DIRS) else { continue };
-            let is_repository = dir.join("HEAD").exists() || dir.file_name().is_some_and(|name| name == ".git");
+            let is_repository = has_head(&dir) || dir.file_name().is_some_and(|name| name == ".git");
             if is_repository {
                 self.add(&dir);
             } else if level == 0 {
@@ -195,10 +195,9 @@ impl<'a> PlaceSearch<'a> {
             }
             // Submodules may be called `a/b`.
             let below: &[&str] = if is_repository { &["modules", "worktrees"] } else { &["."] };
-            for entry in below.iter().filter_map(|name| fs::read_dir(dir.join(name)).ok()).flatten().flatten() {
-                if level < MOST_LEVELS && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    queue.push_back((entry.path(), level + 1));
-                }
+            for top in below.iter().map(|name| dir.join(name)) {
+                let dirs = list_closed(&top).into_iter().filter(|entry| entry.kind == DirEntryKind::Dir);
+                queue.extend(dirs.filter(|_| level < MOST_LEVELS).map(|entry| (top.join(entry.name), level + 1)));
             }
         }
     }
@@ -231,7 +230,7 @@ impl<'a> PlaceSearch<'a> {
 #[cfg(target_os = "linux")]
 pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
     let entry = workspace.join(".git");
-    let Some(dir) = named_in(&entry, "gitdir:") else {
+    let Some(dir) = named_in(&entry, "gitdir: ") else {
         let is_inner = fs::symlink_metadata(&entry).is_err();
         return workspace
             .ancestors()
@@ -243,7 +242,9 @@ pub(super) fn find_repository(workspace: &Path) -> Vec<PathBuf> {
     };
     let is_linked = named_in(&dir.join("gitdir"), "").is_some_and(|named| named == entry);
     let is_submodule = workspace.ancestors().any(|above| dir.starts_with(above.join(".git/modules")));
+    // git makes it below the common one.
     let common = named_in(&dir.join("commondir"), "");
+    let common = common.filter(|common| dir.parent().is_some_and(|above| above == common.join("worktrees")));
     if is_linked || is_submodule { [dir].into_iter().chain(common).collect() } else { Vec::new() }
 }
 
@@ -257,9 +258,14 @@ pub(super) fn is_sample(path: &Path) -> bool {
     path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
 }
 
-/// The directory that a file names after `key`, relative to the file.
+/// True if git may take a directory for a repository by its `HEAD`: also a link that leads nowhere.
+pub(super) fn has_head(dir: &Path) -> bool {
+    fs::symlink_metadata(dir.join("HEAD")).is_ok_and(|entry| !entry.is_dir())
+}
+
+/// The directory that a file names after `key`, relative to the file. As for git, spaces at its end belong to it.
 pub(super) fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
     let text = String::from_utf8(disk::read_file(file, LONGEST_POINTER).ok()?).ok()?;
-    let named = text.strip_prefix(key)?.trim();
+    let named = text.strip_prefix(key)?.trim_end_matches(['\n', '\r']);
     crate::files::canonicalize(&file.parent()?.join(named)).ok()
 }

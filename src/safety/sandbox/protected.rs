@@ -18,7 +18,7 @@ use super::appeared::PathsBefore;
 use super::aside::{MovedAside, move_aside};
 use super::denial::Refused;
 use super::git_config::keep_harmless;
-use super::places::{Places, find_repository_at, find_unknown};
+use super::places::{Places, find_repository_at, find_unknown, has_head};
 use super::snapshot::{MOST_FILE_BYTES, Snapshot, put_back};
 use super::{Sandbox, WallGround, Walls};
 
@@ -167,7 +167,7 @@ impl WallGround {
 /// Leaves the settings that run nothing where a configuration of git was moved away, if there are any.
 fn leave_harmless(moved: &MovedAside) -> Option<MovedAside> {
     let (dir, name) = disk::split_path(&moved.path).ok()??;
-    let is_configuration = name == "config" && dir.join("HEAD").exists();
+    let is_configuration = name == "config" && has_head(dir);
     let text = disk::read_file(&moved.kept, MOST_FILE_BYTES).ok().filter(|_| is_configuration)?;
     let left = keep_harmless(&String::from_utf8(text).ok()?, |_| true).into_bytes();
     if left.is_empty() || Dir::open(dir).and_then(|dir| dir.replace(name, &left, None)).is_err() {

@@ -8,7 +8,8 @@ use crate::base::{output::ToolError, text::GlobPattern};
 /// The most entries that are examined.
 const MOST: usize = 200_000;
 
-/// Every path that one of the patterns matches; a directory stands for everything in it.
+/// Every path that one of the patterns matches; a directory stands for everything in it. One that cannot be listed may hold
+/// such a path.
 ///
 /// # Errors
 /// There are too many entries to examine: the rules could not be enforced.
@@ -34,7 +35,11 @@ pub fn find_matches(root: &Path, patterns: &[GlobPattern]) -> Result<Vec<PathBuf
             if path != root && matches(&path) {
                 found.push(path);
             } else if fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_dir()) {
-                waiting.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+                match fs::read_dir(&path) {
+                    Ok(entries) => waiting.extend(entries.flatten().map(|entry| entry.path())),
+                    // A command could open it, and then find there what is denied.
+                    Err(_) => found.push(path),
+                }
             }
         }
     }

@@ -95,7 +95,13 @@ impl<'c, 't: 'c> Turn<'t> {
                 }
             }
             (StepTag::Flow(running), WorkOutcome::Request(answered)) => {
-                let answered = StepFailure::settle(answered)?;
+                // A step with a default does without the provider.
+                let has_default = running.job.step.default.is_some();
+                let answered = match answered {
+                    Err(StepFailure::Turn(TurnStop::Model(error))) if has_default => Err(error.to_string()),
+                    Err(StepFailure::Turn(TurnStop::ContextFull(why))) if has_default => Err(why),
+                    answered => StepFailure::settle(answered)?,
+                };
                 self.end_job(run, running, answered, true)?;
             }
             // The steps of a plan are calls.

@@ -92,6 +92,9 @@ pub(super) fn fork_session<'c>(chat: &'c mut Chat, message: &'c str) -> BoxFutur
 
 /// `/checkpoint NAME` names this place, for `/undo NAME` and `/fork NAME`; `/checkpoint` lists the names.
 pub(super) fn mark_checkpoint(chat: &mut Chat, name: &str) -> CommandAnswer {
+    if chat.is_ephemeral {
+        return Err("nothing is kept of this conversation, so nothing can come back to a place in it".into());
+    }
     let session = &mut chat.conversation.session;
     if name.is_empty() {
         let names: Vec<&str> = session.list_checkpoints().collect();

@@ -251,6 +251,11 @@ impl MapJob {
         }
         if !self.is_quiet {
             note_progress(&progress.describe(0, 0));
+            if self.runner.is_exhausted() {
+                note_progress(
+                    "--max-cost is reached. With --output-file the same command with a higher one goes on.",
+                );
+            }
         }
         if let Some(error) = wrong {
             return Err(CommandFailure::word(exit::FAILED, format!("stdin cannot be read: {error}")));
@@ -320,7 +325,7 @@ impl MapJob {
         }
     }
 
-    /// Writes the result of a task. One that was interrupted is not finished.
+    /// Writes the result of a task. One that was interrupted, or that `--max-cost` of all tasks stopped, is not finished.
     fn take_end(
         &self,
         at: usize,
@@ -329,13 +334,16 @@ impl MapJob {
         writer: &ResultWriter,
         progress: &mut MapProgress,
     ) {
+        if let Ok(outcome) = &ended {
+            progress.usage += outcome.usage;
+            progress.cost.add(&outcome.usage, outcome.cost);
+            progress.unfunded += usize::from(outcome.is_unfunded);
+        }
         let row = match &ended {
             Err(_) if self.runner.cancel().is_triggered() => return,
-            Ok(outcome) if outcome.ending.status == RunStatus::Interrupted => return,
+            Ok(outcome) if outcome.is_unfunded || outcome.ending.status == RunStatus::Interrupted => return,
             Err(error) => self.fail(id, exit::FAILED, &error.message),
             Ok(outcome) => {
-                progress.usage += outcome.usage;
-                progress.cost.add(&outcome.usage, outcome.cost);
                 let ending = &outcome.ending;
                 ResultRow {
                     status: ending.status,

@@ -72,6 +72,8 @@ pub struct MapProgress {
     pub read: usize,
     pub done: usize,
     pub failed: usize,
+    /// Those that what all may spend stopped: they are not finished.
+    pub unfunded: usize,
     /// Finished before this run.
     pub kept: usize,
     /// Those of them that failed.
@@ -93,6 +95,9 @@ impl MapProgress {
     pub fn describe(&self, running: usize, waiting: usize) -> String {
         let done = self.done + self.kept - self.kept_failed;
         let mut parts = vec![format!("{done} done"), format!("{} failed", self.failed + self.kept_failed)];
+        if self.unfunded > 0 {
+            parts.push(format!("{} stopped", self.unfunded));
+        }
         if running > 0 {
             parts.push(format!("{running} running"));
         }
@@ -108,7 +113,7 @@ impl MapProgress {
     /// Estimates the time left from what ended in the time since this run began. `count` is that of all items, as far as it
     /// is known.
     pub fn estimate(&mut self, spent: Duration, count: Option<u64>) {
-        let ended = (self.done + self.failed) as u64;
+        let ended = (self.done + self.failed + self.unfunded) as u64;
         let count = if self.is_read { Some(self.read as u64) } else { count };
         self.left = count.filter(|_| ended >= FEW).map(|count| {
             let rest = count.saturating_sub(ended + self.kept as u64);

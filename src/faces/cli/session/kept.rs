@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::agent::assembly::{self, DeleteError};
 use crate::config::Config;
 use crate::conversation::export::{ExportForm, Exported};
-use crate::conversation::session::{Session, SessionSummary, WordsBy};
+use crate::conversation::session::{Session, SessionError, SessionSummary, WordsBy};
 use crate::files::disk;
 use crate::files::workspace::Workspace;
 use crate::model::record_session;
@@ -63,7 +63,7 @@ pub(super) fn export_session(
     let session = setup.read_session(config, &id)?;
     let Some(form) = form else { return print_text(record_session(&session)?) };
     let all = setup.list_sessions(config, None)?;
-    print_text(read_family(setup, config, &session, &all)?.write(form))
+    print_visible(&read_family(setup, config, &session, &all)?.write(form))
 }
 
 /// Reads a session with those of its helpers.
@@ -112,15 +112,21 @@ pub(super) fn prune_sessions(
 ) -> CommandOutcome {
     let (now, store) = (Timestamp::now(), setup.store(config));
     let listed = setup.list_sessions(config, workspace)?;
-    let mut count = 0;
+    let (mut count, mut in_use) = (0, Vec::new());
     for summary in listed.iter().filter(|summary| assembly::is_old(summary, older_than, keep_named, now)) {
-        count += 1;
-        if dry_run {
-            print_visible(&format!("{}  {}\n", summary.id, summary.title))?;
-            continue;
+        let done = if dry_run {
+            store.check_free(&summary.id).map_err(DeleteError::Session)
+        } else {
+            assembly::delete_session(config, &store, &summary.id).map(drop)
+        };
+        match done {
+            Err(DeleteError::Session(SessionError::Locked { id })) => in_use.push(id),
+            Err(error) => return Err(refuse_deletion(error, exit::FAILED)),
+            Ok(()) => {
+                count += 1;
+                print_visible(&format!("{}  {}\n", summary.id, summary.title))?;
+            }
         }
-        assembly::delete_session(config, &store, &summary.id)
-            .map_err(|error| refuse_deletion(error, exit::FAILED))?;
     }
     // What was moved aside belongs to no session.
     for dir in workspace.map_or_else(|| assembly::list_old_kept(config, older_than), |_| Vec::new()) {
@@ -133,5 +139,8 @@ pub(super) fn prune_sessions(
     }
     let done = if dry_run { "would be deleted" } else { "deleted" };
     note_progress(&format!("{count} {} {done}.", if count == 1 { "session" } else { "sessions" }));
+    if !in_use.is_empty() {
+        note_progress(&format!("In use, and so kept: {}.", in_use.join(", ")));
+    }
     Ok(exit::DONE)
 }

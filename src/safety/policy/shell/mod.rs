@@ -303,6 +303,8 @@ mod tests {
             "((a))",
             "[[ 'a[$(rm b)]' -eq 1 ]]",
             "x='a[`rm b`]'; echo $((x))",
+            "printf {-v,'a[$(rm b)]',x}",
+            "printf -va[\\$\\(rm b\\)] x",
             "a &> b c",
             "[[ a || b ]]",
             "taskset 1 a",

@@ -22,6 +22,8 @@ struct Growing {
     text: String,
     is_known: bool,
     is_quoted: bool,
+    /// True if braces or a pattern in it make other words of it.
+    is_expanded: bool,
     /// True if there was a `=` in it.
     is_divided: bool,
     assigns: Option<String>,
@@ -98,7 +100,10 @@ impl ShellReader<'_> {
         let begins_at_home = stem.is_none() && word.in_home.is_empty();
         self.stems.extend(stem);
         // A calculation would run it.
-        if word.is_known && ["[$(", "[`"].iter().any(|subscript| word.text.contains(subscript)) {
+        let raw = if word.is_expanded { &self.text[from..self.at] } else { "" };
+        let expanded: String = raw.chars().filter(|c| !['\'', '"', '\\'].contains(c)).collect();
+        let is_subscript = |text: &str| ["[$(", "[`"].iter().any(|subscript| text.contains(subscript));
+        if word.is_known && is_subscript(&word.text) || is_subscript(&expanded) {
             self.doubt(DOES_MORE);
         }
         self.script.in_home.extend(word.in_home.iter().chain(&word.after_home).cloned());
@@ -118,7 +123,10 @@ impl ShellReader<'_> {
                 self.script.names_home = true;
                 word.enter_home();
             }
-            '*' | '?' | '[' | '{' => word.forget(),
+            '*' | '?' | '[' | '{' => {
+                word.is_expanded = true;
+                word.forget();
+            }
             '~' => word.push(c),
             '=' if !word.is_divided && !word.is_quoted => {
                 let name = before.strip_suffix('+').unwrap_or(before);

@@ -5,7 +5,9 @@
 //! The kernel lists the sockets of a network namespace. Commands have one of their own, so theirs are not in it.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -54,22 +56,46 @@ impl OutsideSockets {
 
 /// The sockets in the network namespace of a process that exist where commands see them.
 fn list_sockets(process: &Path, written: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let list = fs::read_to_string(process.join("net/unix")).unwrap_or_default();
-    let named = list.lines().skip(1).filter_map(|line| {
-        let inode = line.split_whitespace().nth(6)?;
-        let (_, name) = line.split_once(&format!(" {inode} "))?;
-        (!name.starts_with('@')).then(|| find_socket(name, inode, written))
-    });
-    let named = named.flatten();
+    let list = fs::read(process.join("net/unix")).unwrap_or_default();
+    let named = split_sockets(&list).into_iter().filter(|(_, name)| !name.as_encoded_bytes().starts_with(b"@"));
+    let named = named.flat_map(|(inode, name)| find_socket(&name, inode, written));
     let is_seen = |path: &PathBuf| !COVERED.iter().any(|tree| path.starts_with(tree));
     let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|entry| entry.file_type().is_socket());
     named.filter(is_seen).filter(is_there).collect()
 }
 
+/// The inodes and names in the kernel's list. A name may have any byte; after a line break the next line belongs to it.
+fn split_sockets(list: &[u8]) -> Vec<(u64, OsString)> {
+    let mut found: Vec<(u64, OsString)> = Vec::new();
+    for line in list.strip_suffix(b"\n").unwrap_or(list).split(|byte| *byte == b'\n').skip(1) {
+        let mut rest = line;
+        let mut fields = std::iter::from_fn(|| {
+            rest = rest.trim_ascii_start();
+            let field;
+            (field, rest) = rest.split_at(rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len()));
+            Some(field)
+        });
+        let is_socket = fields.next().is_some_and(|address| address.ends_with(b":"));
+        let inode = fields.nth(5).and_then(|field| str::from_utf8(field).ok()?.parse().ok());
+        match (inode, rest.strip_prefix(b" "), found.last_mut()) {
+            (Some(inode), name, _) if is_socket => {
+                found.push((inode, OsStr::from_bytes(name.unwrap_or_default()).to_owned()));
+            }
+            (_, _, Some((_, name))) => {
+                name.push("\n");
+                name.push(OsStr::from_bytes(line));
+            }
+            _ => {}
+        }
+    }
+    found.retain(|(_, name)| !name.is_empty());
+    found
+}
+
 /// The paths that a socket may have: a relative name leads from where the program is that made it, which only its user
 /// may know.
-fn find_socket(name: &str, inode: &str, written: &[PathBuf]) -> Vec<PathBuf> {
-    if name.starts_with('/') {
+fn find_socket(name: &OsStr, inode: u64, written: &[PathBuf]) -> Vec<PathBuf> {
+    if Path::new(name).is_absolute() {
         return vec![name.into()];
     }
     let target = format!("socket:[{inode}]");
