@@ -274,3 +274,8 @@ fn a_script_under_a_forgotten_pipe_is_not_held_up() {
         .stderr_has(LEFT_ALONE);
     assert_eq!(server.only_request().user(), "task");
 }
+
+#[test]
+fn stdin_that_is_not_to_be_read_is_no_task() {
+    Run::new().args(["run", "--stdin", "none", "-m", "demo"]).stdin("a task").run().exits(2).stderr_has("no task");
+}

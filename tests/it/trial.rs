@@ -295,3 +295,13 @@ fn what_a_rule_denies_in_a_copy_it_denies_in_the_workspace_as_well() {
     assert!(!results.contains("SECRET"), "{results}");
     assert_eq!(results.matches("rule `deny: read_file").count(), if has_walls() { 2 } else { 3 }, "{results}");
 }
+
+#[test]
+fn an_undo_in_a_trial_that_waits_says_where_it_is() {
+    let place = prepare();
+    change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
+    let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
+    session(&place, &["apply", &id, "text.txt"]).success();
+    session(&place, &["undo", "--files"]).success().stderr_has("That is in its trial: what was applied");
+    assert_eq!(place.read("text.txt"), "one\nthree\n");
+}

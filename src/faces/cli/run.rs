@@ -25,7 +25,7 @@ use crate::safety::{Approver, Nobody};
 use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
 use crate::tools::decode_text;
 
-use super::args::{OutputFormat, RecordingArgs, RunArgs, TurnArgs};
+use super::args::{OutputFormat, RecordingArgs, RunArgs, StdinMode, TurnArgs};
 use super::attachments;
 use super::setup::{CliSetup, build_runtime, may_enter_layer, session_choice, setting_flags};
 use super::signals::Signals;
@@ -264,6 +264,11 @@ fn read_input(
         None if is_asked => None,
         None if from_stdin => {
             return Err(CommandFailure::usage("`-f -` reads stdin, so the task must be an argument"));
+        }
+        None if args.task.is_none() && matches!(args.stdin, StdinMode::None) => {
+            return Err(CommandFailure::usage(
+                "no task: `--stdin none` never reads it from stdin; pass it as an argument",
+            ));
         }
         None => {
             let bytes = stdin::read_whole(say).map_err(|error| {

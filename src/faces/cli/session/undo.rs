@@ -83,7 +83,12 @@ fn put_back(
     let text = restored.map_err(|why| CommandFailure::word(exit::FAILED, why))?;
     match &text {
         Some(text) if part.dry_run => drop(print_text(text)?),
-        Some(text) => note_progress(text.trim_end()),
+        Some(text) => {
+            note_progress(text.trim_end());
+            if session.find_copy().is_some() {
+                note_progress("That is in its trial: what was applied from it stays in the workspace.");
+            }
+        }
         None => {}
     }
     Ok(text.is_some())
