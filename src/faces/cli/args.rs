@@ -444,7 +444,7 @@ mod tests {
             (&["agent", "-m", "s", "--max-time", "5x"][..], "5x"),
             (&["agent", "--continue", "--nosuch"], "--nosuch"),
         ] {
-            let error = parse(args, true).err().expect("it is wrong").plain;
+            let error = parse(args, true).expect_err("it is wrong").plain;
             assert!(error.contains(named) && !error.contains("'-m'"), "{error}");
         }
     }

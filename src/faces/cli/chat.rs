@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::agent::assembly::{self, RunOptions, SessionChoice};
+use crate::agent::assembly::{self, ForkPoint, RunOptions, SessionChoice};
 use crate::agent::exit::Signal;
 use crate::config::{ApprovalMode, Config, PromptSource};
 use crate::faces::chat::{self, AtHand, Chat, FirstInput, Interrupter, Interrupts, MessageLines, Opening};
@@ -116,7 +116,13 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         RunOptions { chat: true, output: run::plain_output(), ..run::read_options(&args.turn, None)? };
     options.model = options.model.or(demo.map(str::to_owned));
     let session = session_choice(&args.turn);
-    options.is_undoable = interactive && session != SessionChoice::Ephemeral;
+    let is_of_here = || match &session {
+        SessionChoice::Id(id) | SessionChoice::Fork(ForkPoint { id, .. }) => assembly::open_store(&config)
+            .summarize(id)
+            .is_ok_and(|about| Path::new(&about.workspace) == workspace.root()),
+        SessionChoice::New | SessionChoice::Latest | SessionChoice::Ephemeral => true,
+    };
+    options.is_undoable = interactive && session != SessionChoice::Ephemeral && is_of_here();
     options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;
     // Every message is a task for the flow.
     options.flow = run::choose_flow(&config, &args.turn, true, &options.vars)?;
