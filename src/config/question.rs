@@ -17,9 +17,16 @@ use crate::files::regular::LONGEST_FILE;
 const MOST_LINES: usize = 60;
 const WIDEST: usize = 400;
 
+/// The text that the user reads before agreeing.
+pub struct BroughtText {
+    pub text: String,
+    /// True if something that runs is not shown in it.
+    pub is_cut: bool,
+}
+
 impl Manifest {
-    /// The text that the user reads before agreeing.
-    pub fn describe(&self) -> String {
+    /// The text that the user reads before agreeing; cut where it is long, unless it is to be `whole`.
+    pub fn describe(&self, whole: bool) -> BroughtText {
         let (mut runs, mut ignored, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for layer in &self.layers {
             for (file, about) in &layer.files {
@@ -36,7 +43,7 @@ impl Manifest {
                 match effect {
                     SCRIPT => runs.push(format!("script {name}")),
                     SERVERS => told(read().unwrap_or_default()),
-                    FLOW | SERVER | SETTINGS | TOOL | MODEL | AGENT => match read() {
+                    FLOW | SERVER | HOOK | SETTINGS | TOOL | MODEL | AGENT => match read() {
                         Some(text) => told(text),
                         None => runs.push(format!("{name} cannot be shown")),
                     },
@@ -44,6 +51,8 @@ impl Manifest {
                 }
             }
         }
+        let (most, widest) = if whole { (usize::MAX, usize::MAX) } else { (MOST_LINES, WIDEST) };
+        let is_cut = runs.len() > most || runs.iter().any(|line| line.len() > widest);
         let mut out = String::new();
         for (head, lines) in [
             ("Runs, or says where something is:", runs),
@@ -51,18 +60,18 @@ impl Manifest {
             ("Is no part of it:", self.refused.clone()),
             ("Files:", files),
         ] {
-            let (all, shown) = (lines.len(), lines.len().min(MOST_LINES));
+            let (all, shown) = (lines.len(), lines.len().min(most));
             if all > 0 {
                 let _ = writeln!(out, "{head}");
             }
             for line in &lines[..shown] {
-                let _ = writeln!(out, "  {}", escape_line(line));
+                let _ = writeln!(out, "  {}", escape_line(line, widest));
             }
             if all > shown {
                 let _ = writeln!(out, "  … and {} more, not shown", all - shown);
             }
         }
-        out
+        BroughtText { text: out, is_cut }
     }
 }
 
@@ -100,6 +109,9 @@ fn describe_effect(layer: &BroughtDir, file: &Path) -> &'static str {
     }
 }
 
+/// The keys that say what a tool, a server or a hook runs, and where.
+const SHOWN: [&str; 9] = ["on", "match", "command", "workdir", "env", "url", "headers", "oauth", "sandbox"];
+
 /// Lists what a file of settings runs, and its ignored keys.
 fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>, ignored: &mut Vec<String>) {
     if file.extension().is_some_and(|end| end == "j2") {
@@ -113,12 +125,15 @@ fn told_of_settings(file: &Path, name: &str, text: &str, runs: &mut Vec<String>,
     let Some(kind) = SubjectKind::ALL.into_iter().find(|kind| kind.folder() == folder) else { return };
     let is_command = kind == SubjectKind::Tools && node.get("command").is_some();
     let is_server = matches!(kind, SubjectKind::Mcp | SubjectKind::Hooks);
-    for key in ["on", "match", "command", "workdir", "env", "url", "headers", "oauth", "sandbox"] {
+    for key in SHOWN {
         let value = node.get(key).filter(|_| is_command || is_server);
         runs.extend(value.map(|value| format!("{name}: {key}: {}", in_words(value))));
     }
     find_unsettable(kind, is_command, &node, &mut Vec::new(), &mut |path, value| {
-        ignored.push(format!("{name}:{}: {}: {}", value.place.line, path, in_words(value)));
+        // What a server or a hook runs is not ignored: it is shown above.
+        if !is_server || !SHOWN.iter().any(|key| path.split('.').next() == Some(key)) {
+            ignored.push(format!("{name}:{}: {}: {}", value.place.line, path, in_words(value)));
+        }
     });
 }
 
@@ -196,9 +211,9 @@ fn in_words(node: &Node) -> String {
 }
 
 /// One line without invisible characters, with the size of the part that is cut.
-fn escape_line(line: &str) -> String {
+fn escape_line(line: &str, widest: usize) -> String {
     let mut out = String::new();
-    for c in text::take_head(line, WIDEST).chars() {
+    for c in text::take_head(line, widest).chars() {
         match c {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
@@ -208,7 +223,7 @@ fn escape_line(line: &str) -> String {
             c => out.push(c),
         }
     }
-    let left_out = line.len() - text::take_head(line, WIDEST).len();
+    let left_out = line.len() - text::take_head(line, widest).len();
     let out = text::make_visible(&out).into_owned();
     if left_out > 0 { format!("{out} … and {left_out} bytes more, not shown") } else { out }
 }
@@ -227,9 +242,14 @@ mod tests {
     use std::fs;
 
     use super::super::manifest::Manifest;
+    use super::BroughtText;
     use crate::files::workspace::Workspace;
 
     fn described(files: &[(&str, &str)]) -> String {
+        describe(files, |manifest| manifest.describe(false)).text
+    }
+
+    fn describe(files: &[(&str, &str)], tell: impl Fn(&Manifest) -> BroughtText) -> BroughtText {
         let dir = tempfile::tempdir().expect("a directory");
         let root = crate::files::canonicalize(dir.path()).expect("it exists");
         for (path, text) in files {
@@ -238,7 +258,8 @@ mod tests {
             fs::write(path, text).expect("a file");
         }
         let workspace = Workspace::open(&root).expect("a workspace");
-        Manifest::find_brought(&workspace, &[]).describe().replace(&root.display().to_string(), "ROOT")
+        let told = tell(&Manifest::find_brought(&workspace, &[]));
+        BroughtText { text: told.text.replace(&root.display().to_string(), "ROOT"), ..told }
     }
 
     #[test]
@@ -279,6 +300,22 @@ mod tests {
         assert!(!text.contains("max_turns") && !text.contains("temperature"), "{text}");
     }
 
+    #[test]
+    fn hooks_and_servers_are_shown_with_what_they_run_and_not_as_ignored() {
+        let text = described(&[
+            (".agent/hooks/h.yaml", "on: session_start\ncommand: [sh, -c, \"id > x\"]\n"),
+            (".agent/mcp/m.yaml", "command: [npx, evil]\nenv: { A: b }\n"),
+        ]);
+        for line in [
+            "hooks/h.yaml: on: session_start\n",
+            "hooks/h.yaml: command: sh -c 'id > x'\n",
+            "mcp/m.yaml: command: npx evil\n",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert!(!text.contains("Is ignored"), "{text}");
+    }
+
     #[cfg(unix)]
     #[test]
     fn no_name_and_no_content_makes_up_a_line() {
@@ -301,7 +338,9 @@ mod tests {
         let text = described(&files);
         assert!(text.lines().count() < 130 && text.len() < 60_000, "{} bytes", text.len());
         assert!(text.contains("… and 141 more, not shown"), "{text}");
-        let long = described(&[(".agent/tools/long.yaml", &long)]);
-        assert!(long.contains("bytes more, not shown"), "{long}");
+        let files = [(".agent/tools/long.yaml", &*long)];
+        assert!(described(&files).contains("bytes more, not shown"));
+        let whole = |whole| describe(&files, |manifest| manifest.describe(whole));
+        assert!(whole(false).is_cut && !whole(true).is_cut && whole(true).text.contains(&"x".repeat(5000)));
     }
 }

@@ -272,9 +272,9 @@ impl Workspace {
     /// The reason that a write always asks, if it does: by the path as it is `named`, relative or absolute, or by where it
     /// leads, which is resolved.
     pub fn protection(&self, named: &Path, path: &Path) -> Option<&'static str> {
-        let named = normalise_path(&self.root.join(named));
+        let named = Some(normalise_path(&self.root.join(named))).filter(|named| named != path);
         let linked = self.links.iter().find_map(|(link, target)| Some(link.join(path.strip_prefix(target).ok()?)));
-        [Some(path), Some(&*named), linked.as_deref()].into_iter().flatten().find_map(|path| self.protect(path))
+        [Some(path), named.as_deref(), linked.as_deref()].into_iter().flatten().find_map(|path| self.protect(path))
     }
 
     fn protect(&self, path: &Path) -> Option<&'static str> {

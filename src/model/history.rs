@@ -83,6 +83,7 @@ pub fn write_turns<'a>(request: &ModelRequest<'a>, rules: &HistoryRules<'_>) -> 
     }
     let rules = &rules;
     let mut turns = Vec::with_capacity(request.items.len() * 2 + 1);
+    let mut is_continued = false;
     for (at, item) in request.items.iter().enumerate() {
         match item {
             Item::Said(said) => {
@@ -95,7 +96,9 @@ pub fn write_turns<'a>(request: &ModelRequest<'a>, rules: &HistoryRules<'_>) -> 
                     None => request.aside.is_none(),
                     Some(next) => next.as_step().is_some(),
                 };
-                add_reply(&mut turns, step, goes_on && step.finish_reason == FinishReason::Paused, rules);
+                let is_paused = goes_on && step.finish_reason == FinishReason::Paused;
+                add_reply(&mut turns, step, [is_continued, is_paused], rules);
+                is_continued = is_paused;
             }
         }
     }
@@ -154,8 +157,14 @@ fn add_pictures<'a>(turns: &mut Vec<WireTurn<'a>>, pictures: &'a [Image], sees: 
     }
 }
 
-/// Adds a reply and the answers to its calls. `goes_on` if the server paused in it and goes on with the next reply.
-fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, goes_on: bool, rules: &HistoryRules<'_>) {
+/// Adds a reply and the answers to its calls. Whether the server paused in the reply before and goes on with this one, and
+/// whether it paused in this one.
+fn add_reply<'a>(
+    turns: &mut Vec<WireTurn<'a>>,
+    step: &'a Step,
+    [is_continued, goes_on]: [bool; 2],
+    rules: &HistoryRules<'_>,
+) {
     let mut parts: Vec<ModelPart<'a>> = Vec::with_capacity(step.parts.len());
     for part in &step.parts {
         match part {
@@ -186,7 +195,16 @@ fn add_reply<'a>(turns: &mut Vec<WireTurn<'a>>, step: &'a Step, goes_on: bool, r
         return;
     }
     match turns.last_mut() {
-        Some(WireTurn::Model(before)) => before.extend(parts),
+        Some(WireTurn::Model(before)) => {
+            // What stood between two replies is not sent any more.
+            let ends_in_text = matches!(before.last(), Some(ModelPart::Text { .. }));
+            if let (true, false, Some(ModelPart::Text { text, .. })) =
+                (ends_in_text, is_continued, parts.first_mut())
+            {
+                text.to_mut().insert_str(0, "\n\n");
+            }
+            before.extend(parts);
+        }
         _ => turns.push(WireTurn::Model(parts)),
     }
     if step.has_calls() {

@@ -246,6 +246,26 @@ fn a_client_gets_no_more_than_the_server_was_started_with() {
 }
 
 #[test]
+fn another_agent_approves_no_more_than_that_of_the_server() {
+    let server = Server::answering(|request, _| {
+        if request.tool_results().is_empty() {
+            Reply::call("run_command", &json!({ "command": "echo pwned > made.txt" }))
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    let place = Place::new();
+    let prepare = Run::at(&place).config("agents/reader.yaml", "description: reads\napproval: ask\n");
+    let _ = prepare.config("agents/builder.yaml", "description: builds\napproval: all\n").place();
+    let mut client = Client::start(&place, &server, "{}", false, &["-a", "reader"]);
+    let refused = client.call("run", &json!({ "task": "x", "agent": "builder" }));
+    assert!(text(&refused).contains("started with -a reader"), "{refused}");
+    let mut client = Client::start(&place, &server, "{}", false, &[]);
+    client.call("run", &json!({ "task": "x", "agent": "builder" }));
+    assert!(!place.exists("made.txt"));
+}
+
+#[test]
 fn sessions_of_the_workspace_are_resources_and_own_commands_are_prompts() {
     let server = Server::always(Reply::text("Fine."));
     let place = Place::new();

@@ -24,7 +24,7 @@ use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::{Item, Step, UserText};
 use crate::files::workspace::Workspace;
 use crate::model::ModelInfo;
-use crate::safety::Approver;
+use crate::safety::{Approver, Reach};
 use crate::screen::{Fanout, Outlets, Rendering};
 use crate::skills::SkillCatalogue;
 use crate::tools::McpServers;
@@ -191,10 +191,13 @@ impl Chat {
     /// others are not attached. Dropping the future attaches nothing.
     pub(super) async fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
         let servers = self.servers().ok();
+        let denied = self.services.agent.rules.denied_to("read_file");
+        let reach = Reach::new(&self.services.agent.workspace, Vec::new(), denied);
+        let omits = |path: &Path| reach.omits(path, reach.workspace().root());
         let mut resources = Vec::new();
         let (attachments, mut refused) = mentions::expand_mentions(message, |name| {
             let resource = name.split_once(':').filter(|(_, uri)| !uri.is_empty() && !uri.ends_with(CLOSING));
-            match (mentions::read_mention(&self.workspace, name), resource, &servers) {
+            match (mentions::read_mention(&self.workspace, name, omits), resource, &servers) {
                 (Mentioned::Nothing, Some((server, uri)), Some(servers)) if servers.find(server).is_some() => {
                     resources.push((server.to_owned(), uri.to_owned()));
                     Mentioned::Elsewhere

@@ -3,6 +3,8 @@
 //! Only files of the workspace are attached: messages are often pasted, and a paste must not send other files. A word
 //! after `@` that does not name a file is an ordinary word.
 
+use std::path::Path;
+
 use crate::conversation::attachment::Attachment;
 use crate::files::disk;
 use crate::files::workspace::Workspace;
@@ -47,8 +49,8 @@ pub fn expand_mentions(message: &str, mut read: impl FnMut(&str) -> Mentioned) -
     (attachments, refused)
 }
 
-/// Reads a file that was mentioned.
-pub fn read_mention(workspace: &Workspace, name: &str) -> Mentioned {
+/// Reads a file that was mentioned, unless `omits` says that a rule denies it, or that credentials are kept there.
+pub fn read_mention(workspace: &Workspace, name: &str, omits: impl Fn(&Path) -> bool) -> Mentioned {
     let resolved = workspace.resolve(name);
     // Anything else (a directory, a pipe that would block) cannot be attached.
     let Some(metadata) = std::fs::metadata(&resolved.path).ok().filter(std::fs::Metadata::is_file) else {
@@ -56,6 +58,11 @@ pub fn read_mention(workspace: &Workspace, name: &str) -> Mentioned {
     };
     if !resolved.inside {
         return Mentioned::Refused("it is outside the workspace".to_owned());
+    }
+    if omits(&resolved.path) {
+        return Mentioned::Refused(
+            "a rule denies it, or credentials are kept there; -f FILE at the start attaches it".to_owned(),
+        );
     }
     if metadata.len() > MOST_BYTES {
         let (size, most) = (metadata.len() / 1024, MOST_BYTES / 1024);
@@ -119,6 +126,7 @@ mod tests {
         for (name, content) in [
             ("text.txt", b"hello".to_vec()),
             ("binary", vec![0; 4]),
+            ("denied", b"hello".to_vec()),
             ("latin", vec![0xe9]),
             ("huge", vec![b'x'; 300 * 1024]),
             ("../outside", b"secret".to_vec()),
@@ -126,12 +134,18 @@ mod tests {
             std::fs::write(root.join(name), content).expect("written");
         }
         let workspace = Workspace::open(&root).expect("it exists");
-        assert_eq!(read_mention(&workspace, "text.txt"), Mentioned::Text("hello".to_owned()));
+        assert_eq!(read_mention(&workspace, "text.txt", |_| false), Mentioned::Text("hello".to_owned()));
         for missing in ["sub", "no"] {
-            assert_eq!(read_mention(&workspace, missing), Mentioned::Nothing);
+            assert_eq!(read_mention(&workspace, missing, |_| false), Mentioned::Nothing);
         }
-        for refused in ["binary", "latin", "huge", "../outside"] {
-            assert!(matches!(read_mention(&workspace, refused), Mentioned::Refused(_)), "{refused}");
+        for refused in ["binary", "latin", "huge", "../outside", "denied"] {
+            assert!(
+                matches!(
+                    read_mention(&workspace, refused, |path| path.ends_with("denied")),
+                    Mentioned::Refused(_)
+                ),
+                "{refused}"
+            );
         }
     }
 }

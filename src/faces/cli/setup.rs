@@ -93,21 +93,19 @@ impl CliSetup {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
             return Ok(false);
         }
-        let mut err = io::stderr().lock();
+        let mut shown = brought.describe(false);
         // Text typed before the question is not an answer to it.
         terminal::forget_typed();
-        write!(
-            err,
-            "This workspace brings its own configuration.\n{}\nUse it? You are asked again when it changes. [y/N] ",
-            brought.describe()
-        )?;
-        err.flush()?;
-        let mut answer = String::new();
-        if io::stdin().lock().read_line(&mut answer)? == 0 {
-            // Ctrl-D ends no line.
-            writeln!(err)?;
+        let mut head = "This workspace brings its own configuration.\n";
+        // Nobody agrees to what was not shown.
+        if shown.is_cut {
+            let question = "More runs than is shown here. Show all of it? [y/N]";
+            if !agrees(&format!("{head}{}\n{question}", shown.text))? {
+                return Ok(false);
+            }
+            (shown, head) = (brought.describe(true), "");
         }
-        let yes = matches!(answer.trim(), "y" | "Y" | "yes");
+        let yes = agrees(&format!("{head}{}\nUse it? You are asked again when it changes. [y/N]", shown.text))?;
         if yes {
             store.remember(brought)?;
         }
@@ -213,6 +211,19 @@ impl CliSetup {
         };
         choose_look(&facts, terminal::measure_width)
     }
+}
+
+/// Asks on the terminal for a `y`.
+fn agrees(question: &str) -> io::Result<bool> {
+    let mut err = io::stderr().lock();
+    write!(err, "{question} ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        // Ctrl-D ends no line.
+        writeln!(err)?;
+    }
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn warn_of_left_out(errors: &[SessionError]) {

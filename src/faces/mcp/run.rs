@@ -98,6 +98,16 @@ async fn try_run(
     cancel: &Cancel,
 ) -> Result<McpResult, String> {
     let dir = choose_dir(&root, request.workspace.as_deref())?;
+    for (option, given, asked) in
+        [("-a", &setup.options.agent, &request.agent), ("-m", &setup.options.model, &request.model)]
+    {
+        if let (Some(given), Some(asked)) = (given, asked)
+            && given != asked
+        {
+            let asked = text::one_line(asked, 60);
+            return Err(format!("the server was started with {option} {given}: a client does not choose {asked}"));
+        }
+    }
     let options = RunOptions {
         agent: request.agent.clone().or_else(|| setup.options.agent.clone()),
         model: request.model.clone().or_else(|| setup.options.model.clone()),
@@ -173,19 +183,27 @@ fn load_narrowed(
     let flags = setup.flags.clone().of_agent(agent.clone());
     let (workspace, config) =
         setup.load_with(dir, &ClientAdditions::default(), flags.clone()).map_err(ServingError::into_message)?;
-    let Some(asked) = &request.approve else { return Ok((workspace, config)) };
-    let mode = ApprovalMode::find(asked).ok_or_else(|| {
-        format!(
-            "`{}` is no way of approving: {}",
-            text::one_line(asked, 60),
-            ApprovalMode::STRICTEST_FIRST.join(", ")
-        )
-    })?;
-    let name = agent.unwrap_or_else(|| config.settings.default_agent.clone());
-    let most = config.agents.get(&name).map_or(ApprovalMode::Ask, |agent| agent.approval);
-    if !mode.is_within(most) {
-        return Err(format!("`approve` may only narrow what the server was started with: {}", most.name()));
-    }
+    let approval_of = |name: Option<&String>| {
+        let name = name.unwrap_or(&config.settings.default_agent);
+        config.agents.get(name).map_or(ApprovalMode::Ask, |agent| agent.approval)
+    };
+    let (most, its) = (approval_of(setup.options.agent.as_ref()), approval_of(agent.as_ref()));
+    let asked = request.approve.as_ref().map(|asked| {
+        ApprovalMode::find(asked).ok_or_else(|| {
+            let known = ApprovalMode::STRICTEST_FIRST.join(", ");
+            format!("`{}` is no way of approving: {known}", text::one_line(asked, 60))
+        })
+    });
+    // Another agent approves no more than that of who started the server.
+    let mode = match asked.transpose()? {
+        Some(mode) if !mode.is_within(most) => {
+            return Err(format!("`approve` may only narrow what the server was started with: {}", most.name()));
+        }
+        Some(mode) if mode.is_within(its) => mode,
+        None if its.is_within(most) => return Ok((workspace, config)),
+        Some(_) => its,
+        None => most,
+    };
     let flags = flags.with(SettingFlag::Approve, Some(mode.name().to_owned()));
     setup.load_with(dir, &ClientAdditions::default(), flags).map_err(ServingError::into_message)
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use crate::base::text;
 
 use super::call::{Configured, LineCommand, ParsedLine, ProposedCall};
+use super::habits::changes_files;
 use super::shell::Simple;
 use super::target::{PathTarget, Presence};
 
@@ -88,6 +89,13 @@ fn of_line(tool: &str, line: &ParsedLine) -> Option<Vec<GrantItem>> {
     let dir = line.dir.as_ref()?;
     let is_harmless = |part: &LineCommand| part.is_harmless();
     let all_harmless = line.commands().all(|(_, part)| is_harmless(part));
+    // What a command is fed with decides what it does, and is not among its words, unless they name the files it changes.
+    let decides = |command: &Simple| command.inside.is_some() || !changes_files(command);
+    let is_fed =
+        |(command, part): (&Simple, &LineCommand)| command.is_fed && decides(command) && !is_harmless(part);
+    if line.commands().any(is_fed) || line.script.has_document && !all_harmless {
+        return None;
+    }
     let commands = line.commands().filter(|(_, part)| all_harmless || !is_harmless(part));
     let items = commands.map(|(command, part)| of_command(tool, dir, command, part));
     let mut items: Vec<GrantItem> = items.collect::<Option<_>>()?;

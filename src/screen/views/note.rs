@@ -14,10 +14,10 @@ pub fn draw_skill(name: &str, how: &str, count: u64, room: usize) -> Line {
     indent_line(draw_words(Ink::Dim, &format!("skill {name} {how}, {count} tokens"), room), room)
 }
 
-/// Draws a compression: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
+/// Draws a compression: `context 81.0k → 49.2k tokens · 12 texts shortened, 30 messages summarised`.
 pub fn draw_compression(done: &Compressed, room: usize) -> Line {
     let counts = [
-        (done.masked, "result", "shortened"),
+        (done.masked, "text", "shortened"),
         (done.summarized, "message", "summarised"),
         (done.unloaded, "skill text", "unloaded"),
     ];
@@ -81,7 +81,7 @@ mod tests {
         for (line, expected) in [
             (
                 draw_compression(&done, 80),
-                "  context 81.0k → 49.2k tokens · 12 results shortened, 1 message summarised",
+                "  context 81.0k → 49.2k tokens · 12 texts shortened, 1 message summarised",
             ),
             (draw_skill("brew", "loaded", 120, 80), "  skill brew loaded, 120 tokens"),
             (allowed(80), "  run_command allowed by person"),

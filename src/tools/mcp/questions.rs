@@ -90,9 +90,24 @@ async fn answer_page(
     (reply, None)
 }
 
-/// The first field whose name says that it wants a secret.
+/// What titles and descriptions call a secret.
+const SECRETS: [&str; 9] = [
+    "password", "passphrase", "passcode", "secret", "credential", "api key", "api token", "access token",
+    "private key",
+];
+
+/// The first field whose name, title or description says that it wants a secret.
 fn find_secret(schema: &Value) -> Option<&str> {
-    let is_secret = |(name, field): &(&String, &Value)| looks_secret(name) || field["format"] == "password";
+    let says_so = |text: &Value| {
+        let text = text.as_str().unwrap_or_default().to_lowercase();
+        SECRETS.iter().any(|word| text.contains(word))
+    };
+    let is_secret = |(name, field): &(&String, &Value)| {
+        looks_secret(name)
+            || field["format"] == "password"
+            || says_so(&field["title"])
+            || says_so(&field["description"])
+    };
     schema["properties"].as_object()?.iter().find(is_secret).map(|(name, _)| name.as_str())
 }
 
@@ -300,6 +315,8 @@ mod tests {
         for field in [
             json!({ "api_key": { "type": "string" } }),
             json!({ "x": { "type": "string", "format": "password" } }),
+            json!({ "x": { "type": "string", "title": "GitHub password" } }),
+            json!({ "x": { "type": "string", "description": "your API key" } }),
         ] {
             let (reply, warning, asked) = answered(&form(field, json!([])), &["abc"]);
             assert_eq!((reply, asked.len()), (QuestionReply::Declined, 0));

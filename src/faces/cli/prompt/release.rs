@@ -44,6 +44,11 @@ pub(super) fn promote_version(
     let home = find_home(setup, registry, name, Some(version))?;
     let desk = PromptDesk::open(&home, name)?;
     let before = registry.find_meant(name).unwrap_or(version);
+    if canary.is_some() && before == version {
+        return Err(CommandFailure::usage(format!(
+            "{version} is in production already, so all sessions get it: promote another version to production first"
+        )));
+    }
     let Some(said) = desk.promote(promotion, &prompt, before)? else {
         return print_text(format!("{name}: {version} is `{label}` already\n"));
     };

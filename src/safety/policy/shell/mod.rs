@@ -33,6 +33,8 @@ pub struct ShellScript {
     pub(super) names_home: bool,
     /// What its words name there, as far as they show: `/.ssh/id` for `~/.ssh/id`.
     pub(super) in_home: Vec<String>,
+    /// True if a text in it is what a command reads: a here-document or a here-string.
+    pub(super) has_document: bool,
     /// True if it calculates: some shells execute code in the values that they calculate with.
     pub(super) calculates: bool,
     /// The reason that it is unknown what runs.
@@ -48,6 +50,8 @@ pub(super) struct Simple {
     /// Further text that may begin a path: values that are assigned, words of a loop, and the text before an expansion
     /// in a word.
     pub names: Vec<String>,
+    /// True if it reads what another command of the line writes.
+    pub is_fed: bool,
     /// The command that it runs in turn (`timeout 5 ls`, `sh -c ls`).
     pub inside: Option<Box<WrappedCommand>>,
 }
@@ -166,6 +170,7 @@ impl ShellScript {
         self.files.extend(part.files);
         self.names_home |= part.names_home;
         self.in_home.extend(part.in_home);
+        self.has_document |= part.has_document;
         self.calculates |= part.calculates;
         self.unresolved = self.unresolved.or(part.unresolved);
     }

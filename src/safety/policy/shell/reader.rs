@@ -163,7 +163,9 @@ impl<'t> ShellReader<'t> {
             self.at += 1;
             self.take("&");
             self.blank_lines()?;
+            let from = self.script.commands.len();
             self.command()?;
+            self.script.commands.iter_mut().skip(from).for_each(|command| command.is_fed = true);
         }
     }
 

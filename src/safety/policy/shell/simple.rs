@@ -97,6 +97,7 @@ impl ShellReader<'_> {
             return Ok(false);
         }
         let operator = OPERATORS.into_iter().find(|operator| self.take(operator)).unwrap_or_default();
+        self.script.has_document |= operator.starts_with("<<");
         if let "<<" | "<<-" = operator {
             let document = HereDocument::begin(self, operator == "<<-")?;
             self.documents.push(document);
