@@ -319,7 +319,7 @@ fn quotes_matter(node: &Node, types: &[&str]) -> Option<&'static str> {
     let unquoted = Node { tree: YamlTree::Scalar(unquoted), place: node.place };
     if types.contains(&"boolean") && ["yes", "no", "on", "off"].contains(&&*scalar.text.to_ascii_lowercase()) {
         Some("the words are true and false")
-    } else if types.iter().any(|json_type| unquoted.fits(json_type)) {
+    } else if !scalar.text.is_empty() && types.iter().any(|json_type| unquoted.fits(json_type)) {
         Some("without the quotes it is one")
     } else if types.contains(&"string") {
         Some("put it in quotes")

@@ -169,11 +169,12 @@ fn check_retention(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistak
     }
 }
 
-/// Finds limits whose variable is empty, a mistake: no limit would be the opposite of what was intended.
+/// Finds limits without a value, also by a variable that is empty, a mistake: no limit would be the opposite of what was intended.
 fn empty_limits(merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
     let is_empty = |node: &Node| {
         let given = |scalar: &Scalar| matches!(scalar.form, ScalarForm::Rendered | ScalarForm::Given);
-        matches!(&node.tree, YamlTree::Scalar(scalar) if given(scalar) && scalar.text.trim().is_empty())
+        node.is_blank()
+            || matches!(&node.tree, YamlTree::Scalar(scalar) if given(scalar) && scalar.text.trim().is_empty())
     };
     let owners = merged.of_kind(SubjectKind::Settings).chain(merged.of_kind(SubjectKind::Agents));
     let limits = owners.filter_map(|(_, node)| node.get("limits")).flat_map(Node::entries);

@@ -273,8 +273,9 @@ impl Workspace {
     /// leads, which is resolved.
     pub fn protection(&self, named: &Path, path: &Path) -> Option<&'static str> {
         let named = Some(normalise_path(&self.root.join(named))).filter(|named| named != path);
-        let linked = self.links.iter().find_map(|(link, target)| Some(link.join(path.strip_prefix(target).ok()?)));
-        [Some(path), named.as_deref(), linked.as_deref()].into_iter().flatten().find_map(|path| self.protect(path))
+        let linked =
+            self.links.iter().filter_map(|(link, target)| Some(link.join(path.strip_prefix(target).ok()?)));
+        self.protect(path).or_else(|| named.into_iter().chain(linked).find_map(|path| self.protect(&path)))
     }
 
     fn protect(&self, path: &Path) -> Option<&'static str> {

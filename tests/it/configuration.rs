@@ -324,4 +324,7 @@ fn an_empty_variable_is_unset_but_for_a_limit() {
     let check = |name: &str| Run::new().args(["config", "check"]).env(name, "").run();
     check("AGENT_SET_AGENTS__DEFAULT__APPROVAL").success();
     check("AGENT_SET_LIMITS__MAX_COST").exits(3).stderr_has("`max_cost` is empty");
+    let file = |text: &str| Run::new().config("agent.yaml", text).args(["config", "check"]).run();
+    file("limits:\n  max_turns:\n").exits(3).stderr_has("agent.yaml:2").stderr_has("`max_turns` is empty");
+    file("limits: { max_turns: null }\n").success();
 }

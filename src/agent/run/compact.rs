@@ -123,8 +123,7 @@ fn find_last_exchange(items: &[Item]) -> Vec<usize> {
     let said = items.iter().rposition(|item| item.said_by_person().is_some());
     let is_answer = |item: &Item| item.as_step().is_some_and(|step| !step.has_calls());
     let answer = items.iter().rposition(is_answer);
-    // With the calls between them: an answer without what it rests on says nothing.
-    said.map_or_else(Vec::new, |said| (said..=answer.unwrap_or(said).max(said)).collect())
+    said.into_iter().chain(answer.filter(|answer| said.is_some_and(|said| said < *answer))).collect()
 }
 
 /// The place of the item that is meant by its handle or by a text in it.

@@ -28,7 +28,9 @@ pub fn open_through(path: &Path) -> io::Result<(Dir, Vec<OpenedUp>)> {
 
 /// The entries of a directory that may be closed, in no order; none if it cannot be listed.
 pub fn list_closed(path: &Path) -> Vec<DirEntry> {
-    open_through(path).and_then(|(dir, _opened)| dir.entries()).unwrap_or_default()
+    // Most are open, and some are closed to writing alone.
+    let listed = Dir::open(path).and_then(|dir| dir.entries());
+    listed.or_else(|_| open_through(path).and_then(|(dir, _opened)| dir.entries())).unwrap_or_default()
 }
 
 #[cfg(unix)]
