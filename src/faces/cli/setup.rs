@@ -94,8 +94,6 @@ impl CliSetup {
             return Ok(false);
         }
         let mut shown = brought.describe(false);
-        // Text typed before the question is not an answer to it.
-        terminal::forget_typed();
         let mut head = "This workspace brings its own configuration.\n";
         // Nobody agrees to what was not shown.
         if shown.is_cut {
@@ -216,6 +214,8 @@ impl CliSetup {
 /// Asks on the terminal for a `y`.
 fn agrees(question: &str) -> io::Result<bool> {
     let mut err = io::stderr().lock();
+    // Text typed before the question is not an answer to it.
+    terminal::forget_typed();
     write!(err, "{question} ")?;
     err.flush()?;
     let mut answer = String::new();
