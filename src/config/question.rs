@@ -20,7 +20,7 @@ const WIDEST: usize = 400;
 /// The text that the user reads before agreeing.
 pub struct BroughtText {
     pub text: String,
-    /// True if something that runs is not shown in it.
+    /// True if something is not shown in it.
     pub is_cut: bool,
 }
 
@@ -52,8 +52,7 @@ impl Manifest {
             }
         }
         let (most, widest) = if whole { (usize::MAX, usize::MAX) } else { (MOST_LINES, WIDEST) };
-        let is_cut = runs.len() > most || runs.iter().any(|line| line.len() > widest);
-        let mut out = String::new();
+        let (mut out, mut is_cut) = (String::new(), false);
         for (head, lines) in [
             ("Runs, or says where something is:", runs),
             ("Is ignored, as a project only narrows:", ignored),
@@ -61,6 +60,7 @@ impl Manifest {
             ("Files:", files),
         ] {
             let (all, shown) = (lines.len(), lines.len().min(most));
+            is_cut |= all > shown || lines.iter().any(|line| line.len() > widest);
             if all > 0 {
                 let _ = writeln!(out, "{head}");
             }

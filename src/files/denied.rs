@@ -24,7 +24,8 @@ struct DeniedFile {
 }
 
 impl DeniedFiles {
-    /// Notes the denied paths that exist now; returns those of earlier ones that have moved to elsewhere below `root`.
+    /// Notes the denied paths that exist now; returns those of earlier ones that have moved to elsewhere below `root`,
+    /// and where one is not found the directories that cannot be listed: it may be in them.
     pub fn follow(&self, root: &Path, found: &[PathBuf]) -> Vec<PathBuf> {
         let mut known = self.known();
         for path in found {

@@ -97,7 +97,7 @@ impl CliSetup {
         let mut head = "This workspace brings its own configuration.\n";
         // Nobody agrees to what was not shown.
         if shown.is_cut {
-            let question = "More runs than is shown here. Show all of it? [y/N]";
+            let question = "There is more than is shown here. Show all of it? [y/N]";
             if !agrees(&format!("{head}{}\n{question}", shown.text))? {
                 return Ok(false);
             }

@@ -291,4 +291,25 @@ mod tests {
         assert_eq!(fs::read(root.join("copy/b/file")).expect("read"), b"text");
         assert_eq!(fs::read_link(root.join("copy/b/link")).expect("a link"), Path::new("file"));
     }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_closed_directory_is_open_while_it_is_used_and_closed_again() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().expect("a directory");
+        let root = crate::files::canonicalize(root.path()).expect("it is there");
+        let inner = root.join("closed/inner");
+        fs::create_dir_all(&inner).expect("made");
+        let mode_of = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0o111)).expect("ours");
+        assert_eq!(list_closed(&root.join("closed")).len(), 1);
+        {
+            let (_dir, _opened) = open_through(&root.join("closed")).expect("it opens");
+            assert_eq!(mode_of(&root.join("closed")), 0o711);
+        }
+        assert_eq!(mode_of(&root.join("closed")), 0o111);
+        move_tree(&inner, &root.join("moved")).expect("moved out of it");
+        assert_eq!((mode_of(&root.join("closed")), root.join("moved").is_dir()), (0o111, true));
+        fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0o711)).expect("ours");
+    }
 }

@@ -245,6 +245,14 @@ mod tests {
         assert!(written("", "pick 1a x y\nlabel exec\n# exec x\n").is_empty());
         assert!(written("exec make\npick 1a\n", "exec make\n").is_empty(), "a person's own");
         assert_eq!(written("pick 1a\n", "pick 1a\n x evil\n"), [PathBuf::from(&list)]);
+        // Whoever may change what a link leads to writes the list later.
+        #[cfg(unix)]
+        {
+            let then = PathsBefore::record(&root, &places, &BTreeSet::new());
+            fs::rename(root.join(&list), root.join("todo")).expect("renamed");
+            std::os::unix::fs::symlink("../../todo", root.join(&list)).expect("linked");
+            assert_eq!(then.find_appeared(&root, &mut BTreeSet::new()), [PathBuf::from(&list)]);
+        }
     }
 
     #[cfg(unix)]
@@ -258,6 +266,9 @@ mod tests {
         std::os::unix::fs::symlink("made", root.join(".github")).expect("linked");
         let appeared = before.find_appeared(root, &mut BTreeSet::new());
         assert_eq!(appeared, [PathBuf::from(".github")]);
+        let before = PathsBefore::record(root, &self::places(&[".envrc"], &[]), &BTreeSet::new());
+        std::os::unix::fs::symlink("nothing", root.join(".envrc")).expect("linked");
+        assert_eq!(before.find_appeared(root, &mut BTreeSet::new()), [PathBuf::from(".envrc")]);
         let kept = tempfile::tempdir().expect("a directory");
         let root = canonicalize(root).expect("it is there");
         let aside = move_aside(&root, &appeared[0], kept.path()).expect("moved");

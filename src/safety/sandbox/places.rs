@@ -269,3 +269,26 @@ pub(super) fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
     let named = text.strip_prefix(key)?.trim_end_matches(['\n', '\r']);
     crate::files::canonicalize(&file.parent()?.join(named)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_where_git_says_that_it_leads() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = crate::files::canonicalize(dir.path()).expect("it is there");
+        for name in ["good", "good "] {
+            fs::create_dir(root.join(name)).expect("made");
+        }
+        for (text, expected) in [
+            ("gitdir: good\n", Some("good")),
+            ("gitdir: good\r\n", Some("good")),
+            ("gitdir: good \n", Some("good ")),
+            ("gitdir:good\n", None),
+        ] {
+            fs::write(root.join(".git"), text).expect("written");
+            assert_eq!(named_in(&root.join(".git"), "gitdir: "), expected.map(|name| root.join(name)), "{text:?}");
+        }
+    }
+}

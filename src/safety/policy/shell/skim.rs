@@ -11,7 +11,7 @@ impl ShellReader<'_> {
     pub(super) fn skim(&mut self) {
         let before = self.text.get(..self.at).unwrap_or_default();
         let from = before.rfind(|c: char| c.is_ascii_whitespace() || ends_command(c)).map_or(0, |at| at + 1);
-        let rest = self.text.get(from..).unwrap_or_default();
+        let rest = self.text.get(from..).unwrap_or_default().replace("${HOME}", "$HOME");
         for part in rest.split(ends_command) {
             self.skim_command(&part.replace('>', " > ").replace('<', " < "));
         }

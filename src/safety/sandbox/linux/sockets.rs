@@ -107,3 +107,21 @@ fn find_socket(name: &OsStr, inode: u64, written: &[PathBuf]) -> Vec<PathBuf> {
     let holder = processes.find(holds).and_then(|process| fs::read_link(process.join("cwd")).ok());
     holder.iter().chain(written).map(|dir| dir.join(name)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::split_sockets;
+
+    #[test]
+    fn a_name_of_any_bytes_hides_no_socket() {
+        let list = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 11 @svc\xff\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01    22 /a\nb\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 33\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 44 /c d\n";
+        let found = split_sockets(list);
+        let found: Vec<_> = found.iter().map(|(inode, name)| (*inode, name.to_string_lossy())).collect();
+        let found: Vec<(u64, &str)> = found.iter().map(|(inode, name)| (*inode, &**name)).collect();
+        assert_eq!(found, [(11, "@svc\u{fffd}"), (22, "/a\nb"), (44, "/c d")]);
+    }
+}
