@@ -12,10 +12,8 @@ pub fn hash_sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
 
 /// Bytes as hexadecimal digits.
 pub fn write_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Encodes a text for an address: every byte but the unreserved characters of RFC 3986 and those of `kept`.

@@ -2,7 +2,6 @@
 //! It uses the functions that assemble an agent, so the check and the run cannot disagree.
 
 use std::collections::BTreeSet;
-use std::iter;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -15,7 +14,7 @@ use crate::safety::Approver;
 use crate::skills::RunVariables;
 
 use super::ground::AgentInputs;
-use super::{RunOptions, flows, layers, toolbox};
+use super::{RunOptions, SetupError, flows, layers, toolbox};
 
 /// Finds every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist
 /// or do not compile are not included: loading the configuration reports them, in `known`.
@@ -26,6 +25,14 @@ pub fn check_names(
     known: &[Mistake],
 ) -> Vec<Mistake> {
     let mut mistakes = check_model_names(config);
+    // Else a mistake reported before may be the cause, in better words.
+    let is_news = known.is_empty() && mistakes.is_empty();
+    let mut failed: Vec<Mistake> = Vec::new();
+    let mut fail = |who: String, error: SetupError| {
+        if is_news && !failed.iter().any(|told| told.message == error.message) {
+            failed.push(Mistake::in_file(who, error.message));
+        }
+    };
     for name in config.agents.keys() {
         let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
         match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
@@ -36,27 +43,28 @@ pub fn check_names(
                 let flows = config.flows.values().filter(|_| is_default);
                 mistakes.extend(flows.flat_map(|flow| flows::find_mistakes(config, flow, &services.agent.tools)));
             }
-            // Otherwise a mistake reported before may be the cause, in better words.
-            Err(error) if known.is_empty() && mistakes.is_empty() => {
-                mistakes.push(Mistake::in_file(format!("agent `{name}`"), error.message));
-            }
-            Err(_) => {}
+            Err(error) => fail(format!("agent `{name}`"), error),
         }
     }
-    for model in models_for_a_flag(config) {
-        let options = RunOptions { model: Some(model.to_owned()), ..RunOptions::default() };
-        let found = match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
-            Ok(services) => layers::find_layer_mistakes(config, &services.agent),
-            Err(error) if known.is_empty() && mistakes.is_empty() => {
-                vec![Mistake::in_file(format!("model `{model}`"), error.message)]
-            }
-            Err(_) => Vec::new(),
-        };
-        // A share that is too small is so with every model: it is reported once.
-        let is_new = |new: &Mistake| !mistakes.iter().any(|old| place(old) == place(new));
-        let found: Vec<Mistake> = found.into_iter().filter(is_new).collect();
-        mistakes.extend(found);
+    for (key, options) in efforts_of_roles(config) {
+        if let Err(error) = super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver)))
+        {
+            fail(config.place(&key), error);
+        }
     }
+    for model in models_of_no_agent(config) {
+        let options = RunOptions { model: Some(model.to_owned()), ..RunOptions::default() };
+        match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
+            Ok(services) => {
+                // A share that is too small is so with every model: it is reported once.
+                let mut found = layers::find_layer_mistakes(config, &services.agent);
+                found.retain(|new| !mistakes.iter().any(|old| place(old) == place(new)));
+                mistakes.extend(found);
+            }
+            Err(error) => fail(format!("model `{model}`"), error),
+        }
+    }
+    mistakes.extend(failed);
     mistakes
 }
 
@@ -64,16 +72,29 @@ fn place(mistake: &Mistake) -> (&str, Option<usize>, Option<usize>) {
     (&mistake.file, mistake.line, mistake.column)
 }
 
-/// The configured models that only `--model` chooses: no agent, role or step of a flow names them.
-fn models_for_a_flag(config: &Config) -> impl Iterator<Item = &str> {
-    let of_agents = config.agents.values().flat_map(|agent| {
+/// The levels of reasoning that roles name, by their keys, each as a run would choose it.
+fn efforts_of_roles(config: &Config) -> Vec<(String, RunOptions)> {
+    let mut efforts = Vec::new();
+    for agent in config.agents.values() {
         let roles = &agent.roles;
-        let roles = [&roles.router, &roles.planner, &roles.executor, &roles.reflector];
-        iter::once(agent.model_name()).chain(roles.into_iter().filter_map(|role| role.model.as_deref()))
-    });
-    let of_steps =
-        config.flows.values().flat_map(|flow| flow.all_steps()).filter_map(|(_, step)| step.model.as_deref());
-    let named: BTreeSet<&str> = of_agents.chain(of_steps).collect();
+        let named = [
+            ("router", &roles.router),
+            ("planner", &roles.planner),
+            ("executor", &roles.executor),
+            ("reflector", &roles.reflector),
+        ];
+        for (name, role) in named.into_iter().filter(|(_, role)| role.effort.is_some()) {
+            let (agent, model, effort) = (Some(agent.name.clone()), role.model.clone(), role.effort.clone());
+            let key = format!("agents.{}.roles.{name}.effort", agent.as_deref().unwrap_or_default());
+            efforts.push((key, RunOptions { agent, model, effort, ..RunOptions::default() }));
+        }
+    }
+    efforts
+}
+
+/// The configured models that no agent names: roles, steps of flows and `--model` choose them.
+fn models_of_no_agent(config: &Config) -> impl Iterator<Item = &str> {
+    let named: BTreeSet<&str> = config.agents.values().map(AgentConfig::model_name).collect();
     config.models.keys().map(String::as_str).filter(move |name| !named.contains(name))
 }
 

@@ -5,9 +5,11 @@
 //! When all packs together exceed the cap, the oldest go.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::base::digest::hash_sha256;
@@ -15,6 +17,9 @@ use crate::files::private::{make_private_dir, private_file};
 
 /// What all packs of a workspace may have together, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// What is gathered before it is written, in bytes.
+const MOST_GATHERED: usize = 1 << 20;
 
 /// The longest content, in bytes.
 pub(super) const MOST_UNPACKED: usize = 16 << 20;
@@ -24,9 +29,14 @@ pub fn contents_beside(log: &Path) -> PathBuf {
     log.with_file_name("files")
 }
 
-/// The contents that are kept for a workspace.
+/// The contents that are kept for a workspace. Threads may keep some beside each other.
 pub(super) struct ContentStore {
     dir: PathBuf,
+    kept: Mutex<KeptContents>,
+}
+
+#[derive(Default)]
+struct KeptContents {
     packs: Vec<PathBuf>,
     places: HashMap<String, ContentPlace>,
     own: Option<OwnPack>,
@@ -47,7 +57,11 @@ struct OwnPack {
     number: usize,
     pack: File,
     list: File,
+    /// Where the next content begins.
     offset: u64,
+    /// What is not written yet, and its lines.
+    gathered: Vec<u8>,
+    lines: String,
 }
 
 impl ContentStore {
@@ -56,42 +70,46 @@ impl ContentStore {
     /// # Errors
     /// It cannot be read.
     pub fn open(dir: &Path) -> io::Result<Self> {
-        let mut store = Self { dir: dir.to_path_buf(), packs: Vec::new(), places: HashMap::new(), own: None };
+        let mut kept = KeptContents::default();
         for pack in choose_packs(dir)? {
             let text = fs::read_to_string(pack.with_extension("list")).unwrap_or_default();
-            let number = store.packs.len();
+            let number = kept.packs.len();
             let lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            store.places.extend(lines.filter_map(|line| parse_line(line, number)));
-            store.packs.push(pack);
+            kept.places.extend(lines.filter_map(|line| parse_line(line, number)));
+            kept.packs.push(pack);
         }
-        Ok(store)
+        Ok(Self { dir: dir.to_path_buf(), kept: Mutex::new(kept) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KeptContents> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if a content is kept.
     pub fn has(&self, key: &str) -> bool {
-        self.places.contains_key(key)
+        self.lock().places.contains_key(key)
     }
 
-    /// Keeps a content; returns its key.
+    /// Keeps a content; returns its key. It is on the disk after the next [`ContentStore::flush`].
     ///
     /// # Errors
     /// The disk fails.
-    pub fn put(&mut self, content: &[u8]) -> io::Result<String> {
+    pub fn put(&self, content: &[u8]) -> io::Result<String> {
         let key = hash_sha256([content]);
-        if self.has(&key) {
-            return Ok(key);
+        if !self.has(&key) {
+            // Most of the time goes here: other threads need not wait for it.
+            let packed = lz4_flex::compress_prepend_size(content);
+            self.lock().add(&self.dir, &key, &packed)?;
         }
-        let packed = lz4_flex::compress_prepend_size(content);
-        let own = match &mut self.own {
-            Some(own) => own,
-            none => none.insert(begin_pack(&self.dir, &mut self.packs)?),
-        };
-        own.pack.write_all(&packed)?;
-        own.list.write_all(format!("{key} {} {}\n", own.offset, packed.len()).as_bytes())?;
-        let place = ContentPlace { pack: own.number, offset: own.offset, packed: packed.len() };
-        own.offset += packed.len() as u64;
-        self.places.insert(key.clone(), place);
         Ok(key)
+    }
+
+    /// Writes what was gathered.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn flush(&self) -> io::Result<()> {
+        self.lock().own.as_mut().map_or(Ok(()), OwnPack::flush)
     }
 
     /// The content with this key.
@@ -99,8 +117,9 @@ impl ContentStore {
     /// # Errors
     /// It is not kept any more, or is damaged.
     pub fn get(&self, key: &str) -> io::Result<Vec<u8>> {
-        let place = self.places.get(key).ok_or_else(|| io::Error::other("its content is not kept any more"))?;
-        let mut pack = File::open(&self.packs[place.pack])?;
+        self.flush()?;
+        let (path, place) = self.lock().find(key)?;
+        let mut pack = File::open(path)?;
         pack.seek(SeekFrom::Start(place.offset))?;
         let mut packed = Vec::new();
         pack.take(place.packed as u64).read_to_end(&mut packed)?;
@@ -111,6 +130,38 @@ impl ContentStore {
         content
             .filter(|content| hash_sha256([content.as_slice()]) == key)
             .ok_or_else(|| io::Error::other("its kept content is damaged"))
+    }
+}
+
+impl KeptContents {
+    fn find(&self, key: &str) -> io::Result<(PathBuf, ContentPlace)> {
+        let place = self.places.get(key).ok_or_else(|| io::Error::other("its content is not kept any more"))?;
+        Ok((self.packs[place.pack].clone(), *place))
+    }
+
+    fn add(&mut self, dir: &Path, key: &str, packed: &[u8]) -> io::Result<()> {
+        // Another thread may have read the same.
+        if self.places.contains_key(key) {
+            return Ok(());
+        }
+        let own = match &mut self.own {
+            Some(own) => own,
+            none => none.insert(begin_pack(dir, &mut self.packs)?),
+        };
+        let place = ContentPlace { pack: own.number, offset: own.offset, packed: packed.len() };
+        own.offset += packed.len() as u64;
+        own.gathered.extend_from_slice(packed);
+        let _ = writeln!(own.lines, "{key} {} {}", place.offset, place.packed);
+        self.places.insert(key.to_owned(), place);
+        if own.gathered.len() >= MOST_GATHERED { own.flush() } else { Ok(()) }
+    }
+}
+
+impl OwnPack {
+    /// Contents are written before their lines.
+    fn flush(&mut self) -> io::Result<()> {
+        self.pack.write_all(&std::mem::take(&mut self.gathered))?;
+        self.list.write_all(std::mem::take(&mut self.lines).as_bytes())
     }
 }
 
@@ -144,7 +195,8 @@ fn begin_pack(dir: &Path, packs: &mut Vec<PathBuf>) -> io::Result<OwnPack> {
     let create = |path: &Path| private_file().write(true).create_new(true).open(path);
     let (pack, list) = (create(&path)?, create(&path.with_extension("list"))?);
     packs.push(path);
-    Ok(OwnPack { number: packs.len() - 1, pack, list, offset: 0 })
+    let number = packs.len() - 1;
+    Ok(OwnPack { number, pack, list, offset: 0, gathered: Vec::new(), lines: String::new() })
 }
 
 fn parse_line(line: &str, pack: usize) -> Option<(String, ContentPlace)> {
@@ -162,33 +214,39 @@ mod tests {
     fn contents_are_kept_once_and_found_by_every_later_process() {
         let dir = tempfile::tempdir().expect("a directory can be made");
         let dir = dir.path().join("files");
-        let mut store = ContentStore::open(&dir).expect("nothing there yet");
+        let store = ContentStore::open(&dir).expect("nothing there yet");
         let long = b"a line that comes again\n".repeat(1000);
         let key = store.put(&long).expect("kept");
         let empty = store.put(b"").expect("kept");
         assert_eq!(store.put(&long).expect("known"), key);
-        let mut later = ContentStore::open(&dir).expect("readable");
+        store.flush().expect("written");
+        let later = ContentStore::open(&dir).expect("readable");
         assert_eq!(later.get(&key).expect("kept"), long);
         assert_eq!(later.get(&empty).expect("kept"), b"");
         later.put(b"another").expect("kept");
+        later.flush().expect("written");
         assert_eq!(fs::read_dir(&dir).expect("listed").count(), 4, "two packs and their lists");
-        assert!(later.packs.iter().map(|pack| fs::metadata(pack).expect("there").len()).sum::<u64>() < 1000);
+        assert!(
+            later.lock().packs.iter().map(|pack| fs::metadata(pack).expect("there").len()).sum::<u64>() < 1000
+        );
     }
 
     #[test]
     fn damage_is_told_and_never_given_back() {
         let dir = tempfile::tempdir().expect("a directory can be made");
-        let mut store = ContentStore::open(dir.path()).expect("readable");
+        let store = ContentStore::open(dir.path()).expect("readable");
         let key = store.put(b"what was there before").expect("kept");
-        let whole = fs::read(&store.packs[0]).expect("a pack");
+        store.flush().expect("written");
+        let pack = store.lock().packs[0].clone();
+        let whole = fs::read(&pack).expect("a pack");
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 4;
-            fs::write(&store.packs[0], bytes).expect("written");
+            fs::write(&pack, bytes).expect("written");
             let found = store.get(&key).ok();
             assert!(found.is_none_or(|found| found == b"what was there before"), "byte {at}");
         }
-        let list = store.packs[0].with_extension("list");
+        let list = pack.with_extension("list");
         fs::write(list, format!("{key} 0 9")).expect("written");
         assert!(!ContentStore::open(dir.path()).expect("readable").has(&key), "a torn line counts for nothing");
     }

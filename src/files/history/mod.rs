@@ -20,7 +20,9 @@ mod watch;
 #[cfg(not(target_os = "linux"))]
 mod no_watch;
 mod excluded;
+mod readers;
 mod scan;
+mod view;
 mod journal;
 mod seen;
 mod tracker;

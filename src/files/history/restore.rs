@@ -10,8 +10,8 @@ use crate::files::disk::{Dir, open_through, split_path};
 use crate::files::file_name;
 
 use super::content::ContentStore;
-use super::scan::look_at;
 use super::state::{PathChange, PathState};
+use super::view::look_at;
 
 /// The permission bit without which a file is not replaced.
 const WRITABLE_BY_OWNER: u32 = 0o200;
@@ -38,7 +38,7 @@ pub struct RestorePlan {
 pub(super) fn plan_reversal<'a>(
     root: &Path,
     changes: impl IntoIterator<Item = &'a PathChange>,
-    store: &mut ContentStore,
+    store: &ContentStore,
 ) -> io::Result<RestorePlan> {
     let mut paths: BTreeMap<&str, (PathState, PathState, bool)> = BTreeMap::new();
     for change in changes {

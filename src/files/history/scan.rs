@@ -8,41 +8,42 @@ use std::ffi::OsStr;
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::thread::Scope;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp, OpenedUp, open_through};
+use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp, OpenedUp};
 use crate::files::file_name;
 use crate::files::ignored::{Exclusions, IgnoreFiles};
 use crate::files::regular::Links;
 
-use super::content::{ContentStore, MOST_UNPACKED};
-use super::excluded::{AppearedPaths, ExcludedEntries, is_git_dir};
+use super::content::ContentStore;
+use super::excluded::is_git_dir;
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
+use super::readers::{FileReaders, FoundFile, LARGEST_FILE, ReadFile, read_file};
 use super::state::{PathChange, PathState};
 #[cfg(target_os = "linux")]
 use super::watch::DirWatch;
 
-/// The largest file whose content is kept, in bytes.
-const LARGEST_FILE: u64 = MOST_UNPACKED as u64;
 /// What all files together may have, in bytes: a workspace with more is not looked through.
 const MOST_BYTES: u64 = 512 << 20;
 /// The most entries of a workspace that is looked through.
 const MOST_ENTRIES: usize = 200_000;
+/// A look that comes by so many files to read has threads read the others: for a few it would take longer.
+const FEW_FILES: usize = 100;
 /// The most levels of directories; each holds a handle and a part of the stack.
 const MOST_LEVELS: usize = 200;
 /// A file that changed so shortly before a look may change again without a trace in its stamp, in nanoseconds: clocks of
 /// file systems advance every few milliseconds.
-const TICK: i64 = 20_000_000;
+pub(super) const TICK: i64 = 20_000_000;
 
 /// A path as it was at the last look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SeenPath {
     /// `None` if a later look must read it again.
     pub stamp: Option<DiskStamp>,
-    #[serde(flatten)]
     pub state: PathState,
 }
 
@@ -62,129 +63,116 @@ impl From<io::Error> for ScanError {
     }
 }
 
-/// The workspace as it was at the last look, and what tells where to look again.
-#[derive(Default)]
-pub(super) struct WorkspaceView {
-    pub root: PathBuf,
-    pub seen: SeenPaths,
-    /// The repositories that a look came by: `.git` entries, and bare ones; `None` before the first look.
-    repositories: Option<BTreeSet<PathBuf>>,
-    excluded: ExcludedEntries,
-    /// When the last look began, in nanoseconds since 1970.
-    looked: Option<i64>,
-    /// What was not there at the first look, until it is taken.
-    pub appeared: AppearedPaths,
-    /// `None` if every look goes through all.
+/// Looks in the directories that changed, or through all if these are not known. Returns what is there now, what watches
+/// it, and what the look came by.
+///
+/// # Errors
+/// The workspace is too large, or its root or the store cannot be read.
+pub(super) fn scan(
+    root: &Path,
+    store: &ContentStore,
+    seen: SeenPaths,
     watch: Option<DirWatch>,
-}
-
-impl WorkspaceView {
-    /// What was seen by an earlier process; nothing is watched yet.
-    pub fn new(root: &Path, seen: SeenPaths) -> Self {
-        Self { root: root.to_path_buf(), seen, ..Self::default() }
-    }
-
-    /// Looks through the workspace, as far as something may have changed. Returns what changed since the last look.
-    ///
-    /// # Errors
-    /// It is too large, or its root or the store cannot be read; nothing is known then.
-    pub fn look(&mut self, store: &mut ContentStore) -> Result<Vec<PathChange>, ScanError> {
-        // As file systems count.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        let since = self.looked.replace(now - TICK);
-        let ScanFindings { changes, mut repositories, excluded } = self.look_at_kept(store, now)?;
-        let executables = self.excluded.look(&self.root, excluded, since, &mut repositories);
-        self.appeared.executables.extend(executables);
-        let known = self.repositories.get_or_insert_with(|| repositories.clone());
-        self.appeared.repositories.extend(repositories.into_iter().filter(|path| known.insert(path.clone())));
-        Ok(changes)
-    }
-
-    fn look_at_kept(&mut self, store: &mut ContentStore, now: i64) -> Result<ScanFindings, ScanError> {
-        let changed = self.watch.as_mut().and_then(DirWatch::take_changed);
-        if changed.as_ref().is_some_and(BTreeSet::is_empty) {
-            return Ok(ScanFindings::default());
-        }
-        let seen = std::mem::take(&mut self.seen);
+    changed: Option<BTreeSet<PathBuf>>,
+    now: i64,
+) -> Result<(SeenPaths, Option<DirWatch>, ScanFindings), ScanError> {
+    std::thread::scope(|scope| {
         let mut scan = WorkspaceScan {
-            root: &self.root,
+            root,
             old: SeenPaths::new(),
             fresh: SeenPaths::new(),
-            watch: self.watch.take(),
+            watch,
             store,
             ignored: IgnoreFiles::anywhere(Links::Refuse),
             now,
             bytes: 0,
+            entries: 0,
+            unread: Vec::new(),
+            come_by: 0,
+            scope,
+            readers: None,
             found: ScanFindings::default(),
         };
-        match changed {
-            // An ignore file decides about more than its own directory.
-            Some(dirs) if !dirs.iter().any(|dir| scan.has_new_rules(dir, &seen)) => {
-                scan.fresh = seen;
-                for dir in dirs {
-                    scan.visit_again(&dir)?;
-                }
-            }
-            _ => {
-                (scan.old, scan.watch) = (seen, DirWatch::new());
-                let exclusions = scan.ignored.read_in(&self.root);
-                scan.visit(&Dir::open(&self.root)?, Path::new(""), &exclusions, MOST_LEVELS)?;
-                scan.forget_rest();
-            }
-        }
-        let WorkspaceScan { fresh, mut found, watch, .. } = scan;
-        found.changes.sort_by(|a, b| a.path.cmp(&b.path));
-        (self.seen, self.watch) = (fresh, watch);
-        Ok(found)
-    }
+        scan.look_in(changed, seen)?;
+        scan.found.changes.sort_by(|a, b| a.path.cmp(&b.path));
+        store.flush()?;
+        Ok((scan.fresh, scan.watch, scan.found))
+    })
 }
 
-/// What is at an absolute path now. Its content is kept.
-///
-/// # Errors
-/// The store fails.
-pub(super) fn look_at(path: &Path, store: &mut ContentStore) -> io::Result<PathState> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathState::Absent) };
-    let Ok((dir, _opened)) = open_through(parent) else { return Ok(PathState::Absent) };
-    let Ok((facts, stamp)) = dir.examine(name) else { return Ok(PathState::Absent) };
-    read_state(&dir, name, facts.kind, facts.mode, &stamp, store)
-}
-
-struct WorkspaceScan<'a> {
-    root: &'a Path,
+struct WorkspaceScan<'scope, 'env> {
+    root: &'scope Path,
     /// What was there and was not come by yet.
     old: SeenPaths,
     fresh: SeenPaths,
     watch: Option<DirWatch>,
-    store: &'a mut ContentStore,
+    store: &'scope ContentStore,
     ignored: IgnoreFiles,
     now: i64,
     bytes: u64,
+    /// The number of entries that the workspace has, as far as it is looked through.
+    entries: usize,
+    /// The files of the directory that is looked through, which are to be read.
+    unread: Vec<FoundFile>,
+    /// The number of files to read that were come by.
+    come_by: usize,
+    scope: &'scope Scope<'scope, 'env>,
+    /// The threads, once there are many files.
+    readers: Option<FileReaders>,
     found: ScanFindings,
 }
 
 /// What a look came by.
 #[derive(Default)]
-struct ScanFindings {
-    changes: Vec<PathChange>,
+pub(super) struct ScanFindings {
+    /// In the order of their paths.
+    pub changes: Vec<PathChange>,
     /// `.git` entries, and bare repositories.
-    repositories: BTreeSet<PathBuf>,
+    pub repositories: BTreeSet<PathBuf>,
     /// What is left out.
-    excluded: Vec<(PathBuf, DirEntryKind)>,
+    pub excluded: Vec<(PathBuf, DirEntryKind)>,
 }
 
-impl WorkspaceScan<'_> {
+impl WorkspaceScan<'_, '_> {
+    /// Looks in the directories that changed, or through all.
+    fn look_in(&mut self, changed: Option<BTreeSet<PathBuf>>, seen: SeenPaths) -> Result<(), ScanError> {
+        match changed {
+            // An ignore file decides about more than its own directory.
+            Some(dirs) if !dirs.iter().any(|dir| self.has_new_rules(dir, &seen)) => {
+                self.fresh = seen;
+                for dir in dirs {
+                    self.visit_again(&dir)?;
+                }
+            }
+            _ => {
+                (self.old, self.watch) = (seen, DirWatch::new());
+                let exclusions = self.ignored.read_in(self.root);
+                self.visit(&Arc::new(Dir::open(self.root)?), Path::new(""), &exclusions, MOST_LEVELS)?;
+                self.wait_for_readers()?;
+                self.forget_rest();
+            }
+        }
+        Ok(())
+    }
+
     /// Looks through a directory and everything below it.
-    fn visit(&mut self, dir: &Dir, path: &Path, exclusions: &Exclusions, levels: usize) -> Result<(), ScanError> {
+    fn visit(
+        &mut self,
+        dir: &Arc<Dir>,
+        path: &Path,
+        exclusions: &Exclusions,
+        levels: usize,
+    ) -> Result<(), ScanError> {
         self.watch_dir(dir, path);
-        let (entries, _opened) = self.list(dir, path);
+        let (entries, opened) = self.list(dir, path);
+        let mut inner = Vec::new();
         for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, exclusions) else { continue };
             self.look(dir, &entry.name, path.clone())?;
-            self.visit_below(dir, &entry, &path, &whole, levels)?;
+            inner.extend((entry.kind == DirEntryKind::Dir).then_some((entry, path, whole)));
         }
-        Ok(())
+        self.read(dir, opened.is_none())?;
+        inner.iter().try_for_each(|(entry, path, whole)| self.visit_below(dir, entry, path, whole, levels))
     }
 
     fn visit_below(
@@ -200,7 +188,7 @@ impl WorkspaceScan<'_> {
             && let Ok(inner) = dir.dir(&entry.name)
         {
             let exclusions = self.ignored.read_in(whole);
-            self.visit(&inner, path, &exclusions, levels)?;
+            self.visit(&Arc::new(inner), path, &exclusions, levels)?;
         }
         Ok(())
     }
@@ -209,14 +197,16 @@ impl WorkspaceScan<'_> {
     fn visit_again(&mut self, path: &Path) -> Result<(), ScanError> {
         let root = self.root.join(path);
         // If it is gone, so is its entry in the directory above, which has changed then.
-        let Ok(dir) = Dir::open(&root) else { return Ok(()) };
+        let Ok(dir) = Dir::open(&root).map(Arc::new) else { return Ok(()) };
         let exclusions = self.ignored.read_in(&root);
         self.take_children(path);
+        self.entries = self.fresh.len();
         let levels = MOST_LEVELS.saturating_sub(path.components().count());
-        let (entries, _opened) = self.list(&dir, path);
+        let (entries, opened) = self.list(&dir, path);
         for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, &exclusions) else { continue };
             self.look(&dir, &entry.name, path.clone())?;
+            self.read(&dir, opened.is_none())?;
             let inner = if entry.kind == DirEntryKind::Dir { dir.dir(&entry.name).ok() } else { None };
             // A directory that was here before is another now, or none.
             if inner.is_none_or(|inner| self.watch_dir(&inner, &path)) {
@@ -224,6 +214,7 @@ impl WorkspaceScan<'_> {
                 self.visit_below(&dir, &entry, &path, &whole, levels)?;
             }
         }
+        self.wait_for_readers()?;
         let gone: Vec<PathBuf> = self.old.keys().cloned().collect();
         for path in gone {
             move_below(&path, &mut self.fresh, &mut self.old);
@@ -306,7 +297,8 @@ impl WorkspaceScan<'_> {
         if self.bytes > MOST_BYTES {
             return Err(ScanError::TooLarge(format!("its files have more than {} MiB", MOST_BYTES >> 20)));
         }
-        if self.fresh.len() >= MOST_ENTRIES {
+        self.entries += 1;
+        if self.entries > MOST_ENTRIES {
             return Err(ScanError::TooLarge(format!("it has more than {MOST_ENTRIES} files")));
         }
         let known = self.old.remove(&path);
@@ -314,18 +306,60 @@ impl WorkspaceScan<'_> {
             PathState::File { sha256, .. } => self.store.has(sha256),
             _ => true,
         };
-        if let Some(same) = known.as_ref().filter(|known| known.stamp == Some(stamp) && is_kept(&known.state)) {
-            self.fresh.insert(path, same.clone());
-            return Ok(());
-        }
-        let state = read_state(dir, name, facts.kind, facts.mode, &stamp, self.store)?;
+        let known = match known {
+            Some(same) if same.stamp == Some(stamp) && is_kept(&same.state) => {
+                self.fresh.insert(path, same);
+                return Ok(());
+            }
+            known => known,
+        };
         let before = known.map_or(PathState::Absent, |known| known.state);
+        let found = FoundFile { name: name.to_owned(), path, mode: facts.mode, stamp, before };
+        if facts.kind == DirEntryKind::File {
+            self.unread.push(found);
+        } else {
+            let state = read_other(dir, name, facts.kind, facts.mode);
+            self.note(found, state);
+        }
+        Ok(())
+    }
+
+    /// Reads the files that were found in a directory. What is read by threads may be noted later, unless the directory is
+    /// about to be closed.
+    fn read(&mut self, dir: &Arc<Dir>, stays_open: bool) -> Result<(), ScanError> {
+        let files = std::mem::take(&mut self.unread);
+        self.come_by += files.len();
+        if self.come_by > FEW_FILES && stays_open && self.readers.is_none() {
+            self.readers = FileReaders::start(self.scope, self.store);
+        }
+        if let Some(readers) = self.readers.as_mut().filter(|_| stays_open) {
+            let read = readers.give(dir, files);
+            return self.note_all(read);
+        }
+        let store = self.store;
+        self.note_all(files.into_iter().map(|file| read_file(dir, &file, store).map(|state| (file, state))))
+    }
+
+    fn wait_for_readers(&mut self) -> Result<(), ScanError> {
+        let read = self.readers.as_mut().map(FileReaders::wait).unwrap_or_default();
+        self.note_all(read)
+    }
+
+    fn note_all(&mut self, read: impl IntoIterator<Item = ReadFile>) -> Result<(), ScanError> {
+        for read in read {
+            let (found, state) = read?;
+            self.note(found, state);
+        }
+        Ok(())
+    }
+
+    /// Notes what is at a path now.
+    fn note(&mut self, FoundFile { path, stamp, before, .. }: FoundFile, state: PathState) {
         if before != state {
             self.found.changes.push(PathChange::new(&path, before, state.clone()));
         }
         let stamp = (stamp.changed < self.now - TICK).then_some(stamp);
         self.fresh.insert(path, SeenPath { stamp, state });
-        Ok(())
     }
 
     /// Notes that every path which the walk did not come by is gone.
@@ -344,123 +378,14 @@ fn move_below(path: &Path, from: &mut SeenPaths, to: &mut SeenPaths) {
     to.extend(below.into_iter().filter_map(|below| from.remove_entry(&below)));
 }
 
-/// What an entry is. The content of a file is kept.
-fn read_state(
-    dir: &Dir,
-    name: &OsStr,
-    kind: DirEntryKind,
-    mode: u32,
-    stamp: &DiskStamp,
-    store: &mut ContentStore,
-) -> io::Result<PathState> {
-    let unkept = PathState::Unkept { mode, len: stamp.len, changed: stamp.changed };
-    Ok(match kind {
-        DirEntryKind::File if stamp.len > LARGEST_FILE => unkept,
-        DirEntryKind::File => match dir.file(name).and_then(|mut file| file.read(LARGEST_FILE + 1)) {
-            Ok(content) if content.len() as u64 <= LARGEST_FILE => {
-                let len = content.len() as u64;
-                PathState::File { mode, len, sha256: store.put(&content)? }
-            }
-            _ => unkept,
-        },
+/// What an entry is that is no file.
+pub(super) fn read_other(dir: &Dir, name: &OsStr, kind: DirEntryKind, mode: u32) -> PathState {
+    match kind {
         DirEntryKind::Link => match dir.link(name) {
             Ok(target) => PathState::Link { target: file_name::quote(&target).into_owned() },
             Err(_) => PathState::Special,
         },
         DirEntryKind::Dir => PathState::Dir { mode },
         _ => PathState::Special,
-    })
-}
-
-#[cfg(unix)]
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// One change of a workspace.
-    #[derive(Debug, Clone)]
-    enum Act {
-        Write(String, u8),
-        Remove(String),
-        Rename(String, String),
-        Replace(String),
-        Link(String),
-        Ignore(String),
-        Look,
-    }
-
-    fn act() -> impl Strategy<Value = Act> {
-        let path = || prop::collection::vec("[abc]", 1..4).prop_map(|parts| parts.join("/"));
-        prop_oneof![
-            4 => (path(), any::<u8>()).prop_map(|(path, byte)| Act::Write(path, byte)),
-            2 => path().prop_map(Act::Remove),
-            2 => (path(), path()).prop_map(|(from, to)| Act::Rename(from, to)),
-            1 => path().prop_map(Act::Replace),
-            1 => path().prop_map(Act::Link),
-            1 => path().prop_map(Act::Ignore),
-            3 => Just(Act::Look),
-        ]
-    }
-
-    /// Does it, as far as it can be done.
-    fn carry_out(root: &Path, act: &Act) {
-        let make = |path: &str| {
-            let path = root.join(path);
-            let _ = fs::create_dir_all(path.parent().expect("below the root"));
-            path
-        };
-        let _ = match act {
-            Act::Write(path, byte) => fs::write(make(path), [*byte]),
-            Act::Remove(path) => fs::remove_dir_all(root.join(path)).or_else(|_| fs::remove_file(root.join(path))),
-            Act::Rename(from, to) => fs::rename(root.join(from), make(to)),
-            Act::Replace(path) => fs::remove_dir_all(root.join(path))
-                .and_then(|()| fs::create_dir(root.join(path)))
-                .and_then(|()| fs::write(root.join(path).join("fresh"), "x")),
-            Act::Link(path) => std::os::unix::fs::symlink("target", make(path)),
-            Act::Ignore(path) => fs::write(make(path).with_file_name(".gitignore"), "b\n"),
-            Act::Look => Ok(()),
-        };
-    }
-
-    fn states(seen: &SeenPaths) -> BTreeMap<&Path, &PathState> {
-        seen.iter().map(|(path, seen)| (path.as_path(), &seen.state)).collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(100))]
-        #[test]
-        fn a_look_at_what_changed_sees_what_a_look_at_everything_sees(acts in prop::collection::vec(act(), 1..40)) {
-            let place = tempfile::tempdir().expect("a directory can be made");
-            let root = crate::files::canonicalize(place.path()).expect("it exists").join("w");
-            fs::create_dir(&root).expect("made");
-            let mut store = ContentStore::open(&place.path().join("files")).expect("nothing there yet");
-            let mut view = WorkspaceView::new(&root, SeenPaths::new());
-            let mut all = WorkspaceView::new(&root, SeenPaths::new());
-            let mut told: BTreeMap<PathBuf, PathState> = BTreeMap::new();
-            for act in acts.iter().chain([&Act::Look]) {
-                carry_out(&root, act);
-                if let Act::Look = act {
-                    for change in view.look(&mut store).expect("readable") {
-                        let path = change.to_path().into_owned();
-                        let before = told.remove(&path).unwrap_or(PathState::Absent);
-                        prop_assert_eq!(&before, &change.before, "{}", path.display());
-                        if change.after != PathState::Absent {
-                            told.insert(path, change.after);
-                        }
-                    }
-                    // Without a watch it goes through all.
-                    all.watch = None;
-                    all.look(&mut store).expect("readable");
-                    prop_assert_eq!(states(&view.seen), states(&all.seen));
-                    let told: BTreeMap<&Path, &PathState> =
-                        told.iter().map(|(path, state)| (path.as_path(), state)).collect();
-                    prop_assert_eq!(states(&view.seen), told, "every change was told");
-                }
-            }
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! What was seen last of a workspace, for later processes: without it they read every file again.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -19,8 +18,8 @@ pub(super) struct LastLook {
     pub log: String,
     /// The number of the last change that its journal had.
     pub change: u64,
-    /// By path, quoted where it is no plain text.
-    paths: BTreeMap<String, SeenPath>,
+    /// With their paths, quoted where these are no plain text.
+    paths: Vec<(String, SeenPath)>,
 }
 
 impl LastLook {

@@ -1,6 +1,7 @@
 //! Follows the changes of a session: what each call changed, and what was changed between calls.
 
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
 
 use crate::files::file_name;
 
@@ -8,9 +9,10 @@ use super::content::{ContentStore, contents_beside};
 use super::journal::{
     BegunCall, ChangeRecord, ChangingCall, FileJournal, JournalLine, NamedStates, journal_beside,
 };
-use super::scan::{ScanError, SeenPath, WorkspaceView, look_at};
+use super::scan::{ScanError, SeenPath};
 use super::seen::LastLook;
 use super::state::PathChange;
+use super::view::{WorkspaceView, look_at};
 
 /// The view of the workspace, the contents that are kept, and the journal, while changes are followed.
 pub(super) struct Tracker {
@@ -21,15 +23,21 @@ pub(super) struct Tracker {
     pub named: NamedStates,
     /// The step of the last call of this turn, if it left commands in the background: what changes is theirs.
     pub left_by: Option<u64>,
+    /// Writes down what was seen, beside everything else: of a large workspace it is megabytes.
+    noting: Option<JoinHandle<()>>,
 }
 
 impl Tracker {
     /// Looks through the workspace, and records what a call changed that was killed.
     pub fn open(root: &Path, log: &Path) -> Result<Self, ScanError> {
         let place = contents_beside(log);
-        let store = ContentStore::open(&place)?;
-        let journal = FileJournal::open(&journal_beside(log))?;
-        let last = LastLook::load(&place);
+        // Of a large workspace each is megabytes.
+        let (store, last) = std::thread::scope(|scope| {
+            let last = Builder::new().spawn_scoped(scope, || LastLook::load(&place));
+            let store = ContentStore::open(&place);
+            (store, last.ok().and_then(|last| last.join().ok()).unwrap_or_default())
+        });
+        let (store, journal) = (store?, FileJournal::open(&journal_beside(log))?);
         let is_own = last.log == log.to_string_lossy();
         let change = last.change;
         let mut seen = last.into_seen();
@@ -41,7 +49,8 @@ impl Tracker {
             }));
         }
         let named = journal.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();
-        let mut tracker = Self { view: WorkspaceView::new(root, seen), store, journal, named, left_by: None };
+        let mut tracker =
+            Self { view: WorkspaceView::new(root, seen), store, journal, named, left_by: None, noting: None };
         let changes = tracker.look()?;
         if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
             if is_own {
@@ -74,7 +83,7 @@ impl Tracker {
             for path in std::iter::once(path.as_path()).chain(missing) {
                 let name = path.strip_prefix(root).unwrap_or(path);
                 if !self.view.seen.contains_key(name) {
-                    let state = look_at(path, &mut self.store)?;
+                    let state = look_at(path, &self.store)?;
                     self.named.entry(file_name::quote(name).into_owned()).or_insert(state);
                 }
             }
@@ -110,13 +119,13 @@ impl Tracker {
 
     /// What changed since the last look, in the workspace and at the named paths.
     pub fn look(&mut self) -> Result<Vec<PathChange>, ScanError> {
-        let mut changes = self.view.look(&mut self.store)?;
+        let mut changes = self.view.look(&self.store)?;
         for (path, state) in &mut self.named {
             let name = file_name::unquote(path);
             if self.view.seen.contains_key(&*name) {
                 continue;
             }
-            let after = look_at(&self.view.root.join(name), &mut self.store)?;
+            let after = look_at(&self.view.root.join(name), &self.store)?;
             if after != *state {
                 let before = std::mem::replace(state, after.clone());
                 changes.push(PathChange { path: path.clone(), before, after });
@@ -125,9 +134,23 @@ impl Tracker {
         Ok(changes)
     }
 
-    /// Writes down what was seen, for later processes.
-    pub fn note_look(&self, log: &Path) {
+    /// Writes down what was seen, for later processes, once the last such is written.
+    pub fn note_look(&mut self, log: &Path) {
+        self.wait_for_note();
         let change = self.journal.records.last().map_or(0, |record| record.number);
-        LastLook::new(log, change, &self.view.seen).save(&contents_beside(log));
+        let (seen, place) = (LastLook::new(log, change, &self.view.seen), contents_beside(log));
+        self.noting = Builder::new().spawn(move || seen.save(&place)).ok();
+    }
+
+    fn wait_for_note(&mut self) {
+        if let Some(noting) = self.noting.take() {
+            let _ = noting.join();
+        }
+    }
+}
+
+impl Drop for Tracker {
+    fn drop(&mut self) {
+        self.wait_for_note();
     }
 }
