@@ -9,6 +9,8 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -57,12 +59,17 @@ struct Logged {
 }
 
 impl WireLog {
-    /// Opens a file for appending; a new one can be read only by this user.
+    /// Opens a file for appending, which only this user can read from then on.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn open(path: &Path, redactor: Redactor) -> io::Result<Self> {
         let file = private_file().append(true).create(true).open(path)?;
+        #[cfg(unix)]
+        if file.metadata()?.is_file() {
+            // One that was there may be open to others.
+            file.set_permissions(PermissionsExt::from_mode(0o600))?;
+        }
         let state = WireLogState { file, exchanges: 0, failure: None, ended: false };
         Ok(Self { redactor, state: Mutex::new(state) })
     }

@@ -1,4 +1,4 @@
-//! Bodies that are templates, at their author's request (`metadata: { template: jinja }`). They can read the
+//! Bodies that are templates, at their author's request (`template: jinja` under `metadata`). They can read the
 //! variables listed here and nothing else: no environment, no state, no file.
 
 use std::path::Path;
@@ -41,7 +41,8 @@ pub(super) fn render_body(
     let workspace = json!({
         "dir": around.dir, "git_branch": around.git_branch, "os": around.os, "shell": around.shell,
     });
-    let skill = json!({ "name": subject.name, "directory": subject.directory, "arguments": subject.arguments });
+    let directory = subject.directory.map(Path::to_string_lossy);
+    let skill = json!({ "name": subject.name, "directory": directory, "arguments": subject.arguments });
     let context = template::make_object([
         ("skill", template::convert_value(&skill)),
         ("arguments", subject.arguments.into()),

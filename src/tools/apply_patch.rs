@@ -55,9 +55,13 @@ impl Tool for ApplyPatch {
         &self.0
     }
 
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        let is_read = |file: &&FilePatch<'_>| !matches!(file.action, PatchAction::Add(_));
+        list_files(arguments).iter().filter(is_read).flat_map(FilePatch::paths).collect()
+    }
+
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
-        let files = patch::parse_patch(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default();
-        files.iter().flat_map(FilePatch::paths).collect()
+        list_files(arguments).iter().flat_map(FilePatch::paths).collect()
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -82,6 +86,11 @@ impl Tool for ApplyPatch {
             write_plan(&plan, context.files)
         })
     }
+}
+
+/// The files of the patch; none if it is no patch.
+fn list_files(arguments: &Value) -> Vec<FilePatch<'_>> {
+    patch::parse_patch(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default()
 }
 
 /// The changes that a patch would make.
@@ -151,7 +160,7 @@ fn plan_file(
         (PatchAction::Delete(hunks), Some(old)) => {
             if hunks.is_empty() {
                 // No hunk proves that the removed content was known.
-                refuse_unknown(&plan.files[at], path, &old)?;
+                refuse_unknown(&plan.files[at], path)?;
             } else if !apply_hunks(plan, path, &old, hunks)?.is_empty() {
                 return Err(vec![format!("{path} contains more than the patch deletes: it is not deleted")]);
             }
@@ -291,9 +300,9 @@ fn describe_missing(reach: &Reach, path: &str) -> String {
     }
 }
 
-fn refuse_unknown(file: &PlannedFile, path: &str, now: &str) -> Result<(), Vec<String>> {
-    let is_own = file.old.as_deref() != Some(now);
-    if file.known || is_own {
+fn refuse_unknown(file: &PlannedFile, path: &str) -> Result<(), Vec<String>> {
+    // An earlier update of the patch proves only its hunks.
+    if file.known {
         return Ok(());
     }
     Err(vec![format!("{path} was not read in this session, or has changed since: read it before you delete it")])
@@ -393,6 +402,7 @@ mod tests {
                     diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\
                     --- /dev/null\n+++ b/fresh.rs\n@@ -0,0 +1 @@\n+hello\n";
         assert_eq!(tool().writes(&patch(text)), ["a.rs", "old.rs", "dir/new.rs", "gone.rs", "fresh.rs"]);
+        assert_eq!(tool().reads(&patch(text)), ["a.rs", "old.rs", "dir/new.rs", "gone.rs"]);
         let preview =
             tool().preview(&patch(text), &place.reach(&tool(), &patch(text)), &place.files).expect("it applies");
         assert!(preview.contains("-two\n+2\n") && preview.contains("removed gone.rs\n"), "{preview}");
@@ -433,7 +443,15 @@ mod tests {
         assert!(place.fail(&tool, envelope("*** Add File: a\n+x")).contains("a exists already"));
         let over = "*** Update File: a\n*** Move to: b\n-a\n+x";
         assert!(place.fail(&tool, envelope(over)).contains("is not moved over it"));
-        assert!(place.fail(&tool, envelope("*** Delete File: a")).contains("was not read in this session"));
+        let delete =
+            |before: &str, name: &str| envelope(&format!("{before}*** Delete File: {name}\n*** Add File: a"));
+        for (before, name) in
+            [("", "a"), ("*** Update File: a\n+x\n a\n", "a"), ("*** Update File: a\n*** Move to: c\n", "c")]
+        {
+            assert!(place.fail(&tool, delete(before, name)).contains("was not read in this session"), "{before}");
+        }
+        let own = "*** Add File: c\n+c\n*** Delete File: c";
+        assert_eq!(place.read(&tool, envelope(own)), "nothing to change: the files already contain all of this");
         place.read(&ReadFile::new(), json!({ "path": "a" }));
         assert_eq!(place.read(&tool, envelope("*** Delete File: a")), "removed a (+0 −1 lines)");
         assert!(place.fail(&tool, patch("hello")).contains("a patch is a unified diff"));

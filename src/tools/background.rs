@@ -51,6 +51,11 @@ enum BackgroundAction {
 }
 
 impl Background {
+    /// True if a call gives input to a command. To one that has ended nothing is given, which needs no judgement.
+    fn feeds(&self, arguments: &Value) -> bool {
+        text_of(arguments, INPUT).is_some() && !self.jobs.has_ended(text_of(arguments, "id").unwrap_or_default())
+    }
+
     pub fn new(jobs: Arc<Jobs>) -> Self {
         let definition = ToolDefinition {
             advice: "Only for an id that run_command returned. `input` goes to its stdin, and an empty one ends that.",
@@ -87,7 +92,7 @@ impl Tool for Background {
 
     /// What a command reads can make it do anything that it may do.
     fn permission(&self, arguments: &Value) -> Permission {
-        if text_of(arguments, INPUT).is_some() { Permission::Write } else { Permission::Read }
+        if self.feeds(arguments) { Permission::Write } else { Permission::Read }
     }
 
     fn runs_beside(&self, arguments: &Value) -> bool {
@@ -96,7 +101,7 @@ impl Tool for Background {
 
     /// The input is judged like a line for the shell: the command may be one.
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
-        let input = text_of(arguments, INPUT)?;
+        let input = text_of(arguments, INPUT).filter(|_| self.feeds(arguments))?;
         let (command, hold) = self.jobs.find(text_of(arguments, "id")?)?;
         let configured = Some(format!("{input} (read by `{command}`)"));
         Some(ShellLine { line: input.into(), workdir: None, hold, configured })

@@ -70,7 +70,7 @@ fn find_paths(arguments: &GlobArguments, aside: &AsideContext) -> Result<ToolOut
     let pattern = SearchPattern::new(&arguments.pattern)?;
     let dir = files::find_dir(reach, arguments.path.as_deref())?;
     let found = Mutex::new(Vec::new());
-    let omitted = walk_files(&dir, reach, abandoned, || {
+    let gaps = walk_files(&dir, reach, abandoned, || {
         |_: &Dir, _: &DirEntry, path: PathBuf| {
             if pattern.matches(&dir, &path) {
                 found.lock().expect("no holder of the lock panics").push(path);
@@ -104,12 +104,10 @@ fn find_paths(arguments: &GlobArguments, aside: &AsideContext) -> Result<ToolOut
         let left_out = count_noun((total - names.len()) as u64, "more file", "more files");
         let _ = write!(observation, "\n[{left_out} not shown, {total} in all: narrow the pattern]");
     }
-    if omitted > 0 {
-        let _ = write!(observation, "\n{}", files::left_out(omitted));
-    }
+    let _ = write!(observation, "\n{}", gaps.describe(reach.workspace()));
     Ok(ToolOutput {
         result: json!({ "files": names, "total": total }),
-        observation,
+        observation: observation.trim_end_matches('\n').to_owned(),
         summary: count_noun(total as u64, "file", "files"),
         truncated,
         ..ToolOutput::default()
@@ -146,6 +144,20 @@ mod tests {
         let output = place.call(&Glob::new(), json!({ "pattern": "f*" })).expect("it can be searched");
         assert!(output.observation.ends_with("f199\n[50 more files not shown, 250 in all: narrow the pattern]"));
         assert_eq!((&output.result["total"], output.truncated), (&json!(250), true));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_cannot_be_read_is_named() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Place::with(&[("shut/a", "")]);
+        let set = |mode| std::fs::set_permissions(place.path("shut"), std::fs::Permissions::from_mode(mode));
+        set(0).expect("it can be set");
+        let said = place.read(&Glob::new(), json!({ "pattern": "b" }));
+        // Root may read whatever the mode.
+        let is_shut = std::fs::read_dir(place.path("shut")).is_err();
+        assert_eq!(said.ends_with("\n[1 directory could not be read: shut: no permission]"), is_shut, "{said}");
+        set(0o700).expect("it can be set");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
 use super::aside::{Abandoned, AsideContext, call_aside};
-use super::files::walk::{SearchPattern, walk_files};
+use super::files::walk::{SearchPattern, WalkGaps, walk_files};
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
@@ -33,6 +33,7 @@ const MOST_CONTEXT: usize = 20;
 const LINE_BYTES: usize = 300;
 /// A file with a longer line than this is not text worth searching.
 const MOST_LINE_BYTES: usize = 16 * 1024 * 1024;
+const SPANNING: &str = "a pattern of several lines searches files of up to";
 
 /// `grep`: the lines that match a pattern.
 pub struct Grep(ToolDefinition);
@@ -165,7 +166,7 @@ impl GrepSearch<'_> {
     }
 
     fn search_below(&self, reach: &Reach, abandoned: &Abandoned) {
-        let omitted = walk_files(self.root, reach, abandoned, || {
+        let gaps = walk_files(self.root, reach, abandoned, || {
             let mut searcher = self.searcher();
             move |dir: &Dir, entry: &DirEntry, path: PathBuf| {
                 if entry.kind == DirEntryKind::File
@@ -175,17 +176,29 @@ impl GrepSearch<'_> {
                 }
             }
         });
-        self.lock_found().omitted = omitted;
+        self.lock_found().gaps = gaps;
     }
 
     fn file(&self, searcher: &mut Searcher, path: &Path, opened: io::Result<Opened>) {
         let mut hits =
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
-        let outcome = opened.and_then(|opened| searcher.search_file(&self.matcher, &opened.file, &mut hits));
-        if outcome.is_err() {
-            self.lock_found().unreadable += 1;
+        let outcome = opened.and_then(|opened| {
+            searcher.search_file(&self.matcher, &opened.file, &mut hits).map_err(|error| self.explain(error))
+        });
+        if let Err(error) = outcome {
+            self.lock_found().unreadable.insert(path.to_path_buf(), error);
         } else if hits.matches > 0 && !hits.binary {
             self.lock_found().add(path, hits.lines, hits.matches, self.limit);
+        }
+    }
+
+    /// Words the limit of the searcher, which is its only error of this kind.
+    fn explain(&self, error: io::Error) -> io::Error {
+        let most = files::format_size(MOST_LINE_BYTES as u64);
+        match error.kind() {
+            io::ErrorKind::Other if self.spans_lines => io::Error::other(format!("{SPANNING} {most}")),
+            io::ErrorKind::Other => io::Error::other(format!("a line has more than {most}")),
+            _ => error,
         }
     }
 
@@ -202,9 +215,8 @@ struct GrepMatches {
     kept: usize,
     matches: u64,
     matching_files: u64,
-    unreadable: u64,
-    /// Entries that were not searched.
-    omitted: u64,
+    unreadable: files::UnreadPaths,
+    gaps: WalkGaps,
 }
 
 #[derive(Debug)]
@@ -250,12 +262,10 @@ impl GrepMatches {
                 count_noun(self.matching_files, "file", "files"),
             );
         }
-        if self.unreadable > 0 {
-            let _ = writeln!(observation, "[{} could not be read]", count_noun(self.unreadable, "file", "files"));
+        if let Some(unread) = files::describe_unread(workspace, &self.unreadable, "file", "files") {
+            let _ = writeln!(observation, "{unread}");
         }
-        if self.omitted > 0 {
-            let _ = writeln!(observation, "{}", files::left_out(self.omitted));
-        }
+        observation += &self.gaps.describe(workspace);
         let total = count_noun(self.matches, "match", "matches");
         ToolOutput {
             result: json!({ "matches": matches, "total": self.matches, "files": self.matching_files }),
@@ -468,6 +478,15 @@ mod tests {
         assert!(error.contains("unclosed group") && error.ends_with(r"write main\("), "{error}");
         assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "nowhere" })).contains("does not exist"));
         assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "/dev/zero" })).contains("is a device"));
+    }
+
+    #[test]
+    fn a_file_beyond_the_limits_is_named_with_the_reason() {
+        let place = Place::new();
+        place.put("big", "x".repeat(MOST_LINE_BYTES + 1));
+        let said = |pattern: &str| place.read(&Grep::new(), json!({ "pattern": pattern }));
+        assert!(said("y").ends_with("\n[1 file could not be read: big: a line has more than 16.0 MB]"));
+        assert!(said("y\n").ends_with("big: a pattern of several lines searches files of up to 16.0 MB]"));
     }
 
     #[cfg(unix)]

@@ -15,6 +15,7 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
 use super::aside::{Abandoned, AsideContext, call_aside};
+use super::files::walk::WalkGaps;
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
 
 const MOST_ENTRIES: usize = 500;
@@ -95,7 +96,15 @@ fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOu
     let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
     let ignored = IgnoreFiles::anywhere(Links::Refuse);
-    let mut listing = DirListing { root: &dir, reach, depth, ignored, entries: Vec::new(), omitted: 0, abandoned };
+    let mut listing = DirListing {
+        root: &dir,
+        reach,
+        depth,
+        ignored,
+        entries: Vec::new(),
+        gaps: WalkGaps::default(),
+        abandoned,
+    };
     let opened = Dir::open(&dir).and_then(|opened| listing.read(&opened, &dir, 1));
     opened.map_err(|error| files::word_failure(&path, &error))?;
     abandoned.check()?;
@@ -118,10 +127,8 @@ fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOu
         let left_out = count_noun((total - shown) as u64, "more entry", "more entries");
         let _ = write!(observation, "[{left_out} not shown, {total} in all]");
     }
-    if listing.omitted > 0 {
-        let gap = if observation.is_empty() || observation.ends_with('\n') { "" } else { "\n" };
-        let _ = write!(observation, "{gap}{}", files::left_out(listing.omitted));
-    }
+    let gap = if observation.is_empty() || observation.ends_with('\n') { "" } else { "\n" };
+    let _ = write!(observation, "{gap}{}", listing.gaps.describe(reach.workspace()));
     listing.entries.truncate(shown);
     Ok(ToolOutput {
         result: json!({ "path": path, "entries": listing.entries, "total": total }),
@@ -138,8 +145,7 @@ struct DirListing<'a> {
     depth: usize,
     ignored: IgnoreFiles,
     entries: Vec<ListedEntry>,
-    /// Entries that are not named.
-    omitted: u64,
+    gaps: WalkGaps,
     abandoned: &'a Abandoned,
 }
 
@@ -154,7 +160,7 @@ impl DirListing<'_> {
             }
             let path = path.join(&name);
             if self.reach.omits(&path, self.root) {
-                self.omitted += 1;
+                self.gaps.omitted += 1;
                 continue;
             }
             let kind = match kind {
@@ -177,7 +183,8 @@ impl DirListing<'_> {
             });
             if enter {
                 // An unreadable directory is listed without its contents.
-                let _ = dir.dir(&name).and_then(|dir| self.read(&dir, &path, level + 1));
+                let below = dir.dir(&name).and_then(|dir| self.read(&dir, &path, level + 1));
+                below.unwrap_or_else(|error| self.gaps.add(&path, error));
             }
         }
         Ok(())

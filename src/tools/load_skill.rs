@@ -8,6 +8,7 @@ use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::{text, tokens::BYTES_PER_TOKEN};
 use crate::config::{Permission, SkillDisclosure};
 use crate::conversation::{event::EventKind, knowledge::SECTION};
+use crate::files::file_name;
 use crate::model::ToolDefinition;
 use crate::skills::{SkillCatalogue, SkillError, SkillErrorKind};
 
@@ -64,8 +65,9 @@ impl LoadSkill {
         let tokens = body.tokens();
         (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
         let instructions = body.instructions(context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
+        let directory = body.directory.as_deref().map(file_name::quote);
         let mut result = json!({
-            "name": body.name, "directory": body.directory, "files": body.files, "already_loaded": false,
+            "name": body.name, "directory": directory, "files": body.files, "already_loaded": false,
         });
         let observation = match self.disclosure {
             SkillDisclosure::Message => {
@@ -217,6 +219,27 @@ mod tests {
 
         let error = bench.call(&bench.load, json!({"name": "workspace-tur"})).expect_err("unknown");
         assert!(error.message.contains("did you mean workspace-tour?"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_directory_that_is_not_utf_8_is_quoted() {
+        use std::os::unix::ffi::OsStrExt;
+
+        use crate::config::{SkillDir, SkillScope};
+        let mut bench = Bench::new();
+        let root = bench.dir.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+        let skill =
+            "---\nname: a\ndescription: d\nmetadata:\n  template: jinja\n---\n\nIn {{ skill.directory }}.\n";
+        std::fs::create_dir_all(root.join("a")).expect("made");
+        std::fs::write(root.join("a/SKILL.md"), skill).expect("written");
+        let dirs = [SkillDir::new(root, SkillScope::User)];
+        let catalogue = Arc::new(SkillCatalogue::discover(&dirs, bench.dir.path(), RunVariables::default()));
+        bench.load = LoadSkill::new(catalogue, SkillDisclosure::Message);
+        let first = bench.call(&bench.load, json!({"name": "a"})).expect("it is there");
+        let directory = first.result["directory"].as_str().expect("a text");
+        assert!(directory.starts_with('"') && directory.ends_with("/\\xff/a\""), "{directory}");
+        assert!(first.observation.contains("/\u{fffd}/a.\n"), "{}", first.observation);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `write_file`: writes a whole file, new or replaced. A file that the session has not read, or that has changed since,
-//! is not overwritten; line endings and byte order mark of the old content are kept.
+//! is not overwritten; encoding, line endings and byte order mark of the old content are kept.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use crate::conversation::knowledge::{Familiarity, Ledger};
 use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
+use super::files::encoding::TextEncoding;
 use super::files::replace::replace_file;
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, parse_arguments};
 
@@ -74,6 +76,10 @@ struct PlannedWrite {
     created: bool,
     old: String,
     new: String,
+    /// The new text as it is written.
+    bytes: Vec<u8>,
+    /// The former encoding, if it lacks a character of the new text.
+    left: Option<TextEncoding>,
 }
 
 fn plan_write(arguments: &WriteFileArguments, reach: &Reach, files: &Ledger) -> Result<PlannedWrite, ToolError> {
@@ -85,25 +91,34 @@ fn plan_write(arguments: &WriteFileArguments, reach: &Reach, files: &Ledger) -> 
         refuse_unfamiliar(path, files.familiarity(&target, old), old)?;
     }
     let created = old.is_none();
-    let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
+    let old = old.unwrap_or_default();
+    let lossy = || (String::from_utf8_lossy(&old).into_owned(), TextEncoding::Utf8);
+    let (old, encoding) = TextEncoding::decode(&old).unwrap_or_else(lossy);
     let new = in_the_manner_of(&old, &arguments.content);
-    Ok(PlannedWrite { target, name, created, old, new })
+    let (bytes, left) = match encoding.encode(&new, path) {
+        Ok(bytes) => (bytes, None),
+        Err(_) => (new.clone().into_bytes(), Some(encoding)),
+    };
+    Ok(PlannedWrite { target, name, created, old, new, bytes, left })
 }
 
 fn write_content(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let PlannedWrite { target, name, created, old, new } = plan_write(arguments, reach, ledger)?;
-    replace_file(&target, new.as_bytes()).map_err(|error| files::word_failure(&arguments.path, &error))?;
-    ledger.remember(&target, new.as_bytes());
+    let PlannedWrite { target, name, created, old, new, bytes, left } = plan_write(arguments, reach, ledger)?;
+    replace_file(&target, &bytes).map_err(|error| files::word_failure(&arguments.path, &error))?;
+    ledger.remember(&target, &bytes);
 
     let change = LineCounts::count_changes(&old, &new);
     let lines = count_noun(new.lines().count() as u64, "line", "lines");
-    let observation = if created {
+    let mut observation = if created {
         format!("created {name}, {lines}")
     } else if old == new {
         format!("{name} already held exactly this, {lines}")
     } else {
         format!("replaced {name}, {lines} ({change})")
     };
+    if let Some(left) = left {
+        let _ = write!(observation, "; written in UTF-8 now: {} lacks some of its characters", left.name());
+    }
     Ok(ToolOutput {
         result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
         observation,
@@ -181,6 +196,24 @@ mod tests {
         place.read(&read, json!({ "path": "a.txt" }));
         place.read(&write, json!({ "path": "a.txt", "content": "a\nc\r\n" }));
         assert_eq!(place.text("a.txt"), "\u{feff}a\r\nc\r\n");
+    }
+
+    #[test]
+    fn a_file_stays_written_in_what_it_was_if_that_has_all_characters() {
+        let (place, (read, write)) = (Place::new(), tools());
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        place.put("wide", utf16("\u{feff}a\r\nb\r\n"));
+        place.put("latin", b"caf\xe9\n");
+        for name in ["wide", "latin"] {
+            place.read(&read, json!({ "path": name }));
+        }
+        place.read(&write, json!({ "path": "wide", "content": "中\nb\n" }));
+        assert_eq!(place.bytes("wide"), utf16("\u{feff}中\r\nb\r\n"));
+        place.read(&write, json!({ "path": "latin", "content": "thé\n" }));
+        assert_eq!(place.bytes("latin"), b"th\xe9\n");
+        let said = place.read(&write, json!({ "path": "latin", "content": "茶\n" }));
+        assert!(said.ends_with("; written in UTF-8 now: Windows-1252 lacks some of its characters"), "{said}");
+        assert_eq!(place.text("latin"), "茶\n");
     }
 
     #[cfg(unix)]

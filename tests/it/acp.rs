@@ -112,6 +112,27 @@ fn cancelling_ends_the_turn_and_the_next_one_works() {
 }
 
 #[test]
+fn a_cancel_is_of_the_message_before_it_and_a_wrong_load_closes_nothing() {
+    let gate = Gate::new();
+    let server = Server::start([Reply::text("late").gate(&gate, 0), Reply::text("after")]);
+    let mut editor = Editor::start(&Place::new(), Some(&server), &[]);
+    let session = editor.begin();
+    let request = |id: u64, method: &str, params: serde_json::Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    };
+    let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } });
+    let (first, second) = (say(&session, "one"), say(&session, "two"));
+    let lines =
+        [request(101, "session/prompt", first), cancel.to_string(), request(102, "session/prompt", second)];
+    editor.write(&lines.join("\n"));
+    assert_eq!(editor.wait(101)["result"]["stopReason"], "cancelled");
+    gate.open();
+    let wrong = json!({ "sessionId": session, "cwd": "relative", "mcpServers": [] });
+    assert_eq!(editor.ask("session/load", &wrong)["error"]["code"], -32602);
+    assert_eq!(editor.prompt(&session, "three")["result"]["stopReason"], "end_turn");
+}
+
+#[test]
 fn an_undo_takes_a_message_back_with_its_files_and_what_was_allowed_stays_so() {
     let server = Server::start([
         write_file("a.txt"),
@@ -249,6 +270,7 @@ fn what_an_editor_sends_wrongly_is_refused_and_the_rest_goes_on() {
         ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}{\"jsonrpc\":\"2.0\"}", -32700),
         ("[]", -32600),
         ("\"text\"", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":5}", -32600),
     ] {
         editor.write(line);
         assert_eq!(editor.read()["error"]["code"], code, "{line}");

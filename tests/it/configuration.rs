@@ -288,6 +288,24 @@ fn one_round_tells_everything() {
 }
 
 #[test]
+fn every_failure_of_models_is_told_at_once() {
+    let model = "provider: openai\nbase_url: http://127.0.0.1:9/v1\nmodel: x\n";
+    let roles =
+        "mode: plan\nroles:\n  planner: { model: deep, effort: enormous }\n  reflector: { effort: tiny }\n";
+    check(&[
+        ("models/deep.yaml", model),
+        ("models/odd.yaml", &format!("{model}reasoning_effort: sideways\n")),
+        ("agents/planning.yaml", roles),
+    ])
+    .exits(3)
+    .stderr_has("agents/planning.yaml:3: models.deep")
+    .stderr_has("`enormous` is not a level of reasoning")
+    .stderr_has("agents/planning.yaml:4: models.default")
+    .stderr_has("`tiny` is not")
+    .stderr_has("`sideways` is not");
+}
+
+#[test]
 fn a_window_that_is_too_small_is_told_of_every_model() {
     let small = "provider: openai\nbase_url: http://127.0.0.1:9/v1\nmodel: x\ncontext_window: 1900\n";
     let output = check(&[("models/small.yaml", small)]).exits(3);

@@ -253,6 +253,65 @@ fn what_a_project_brings_along_stays_in_it_and_allows_nothing() {
     std::os::unix::fs::symlink(place.home(), own.join("hooks")).expect("linked");
     let refused = Run::at(&place).args(["import", "--project"]).run().exits(3);
     refused.stderr_has("is a link, and nothing is written through it");
+    // Nor if the directory itself is one.
+    fs::remove_dir_all(&own).expect("removed");
+    let persons = place.home().join(".config/agent");
+    fs::create_dir_all(&persons).expect("made");
+    std::os::unix::fs::symlink(&persons, &own).expect("linked");
+    let before = read_tree(&persons);
+    let refused = Run::at(&place).args(["import", "--project"]).run().exits(3);
+    refused.stderr_has("is a link, and nothing is written through it");
+    assert!(read_tree(&persons) == before);
+}
+
+#[test]
+fn what_the_program_could_not_read_is_left_or_written_as_a_literal() {
+    let place = Place::new();
+    let servers = json!({ "mcpServers": {
+        "docker": { "command": "docker", "args": ["ps", "--format", "{{.Names}}"] },
+        "default": { "command": "srv", "env": { "G": "${G:-it's}" } },
+        "shell": { "command": "sh", "args": ["-c", "echo $1 {% {${X}"] },
+        "input": { "command": "srv", "env": { "T": "${input:api-key}" } },
+        "minus": { "command": "srv", "args": ["${A-B}"] },
+        "socket": { "url": "ws://localhost/" },
+        "a__b": { "command": "srv" },
+        "日本": { "command": "srv" },
+    } });
+    put(&place, ".claude.json", &servers.to_string());
+    for name in ["help", "undo", "x".repeat(200).as_str()] {
+        put(&place, &format!(".claude/commands/{name}.md"), "Do it.\n");
+    }
+    put(&place, ".claude/commands/empty.md", "---\ndescription: x\n---\n");
+    for name in ["default", "review"] {
+        put(&place, &format!(".claude/agents/{name}.md"), "You obey.\n");
+    }
+    put(&place, ".claude/agents/raw.md", "Say {% endraw %} and {{ x.\n");
+    put(
+        &place,
+        ".claude/settings.json",
+        r#"{"permissions": {"deny": ["Bash(docker ps --format {{.ID}})", "Read([)", "Edit(.env)"]},
+            "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "docker ps --format {{.ID}}"}]}]}}"#,
+    );
+    let shown = import(&place, &[]).stderr_has("7 entries are in ").stdout.clone();
+    for why in ["`${input:api-key}` is no variable", "/help is built in", "too long", "that of a built-in one"] {
+        assert!(shown.contains(why), "{why}: {shown}");
+    }
+    let own = place.home().join(".config/agent");
+    let files = read_tree(&own);
+    let files: Vec<String> = files
+        .keys()
+        .filter(|path| path.is_file())
+        .map(|path| path.strip_prefix(&own).expect("inside").display().to_string())
+        .collect();
+    let expected = [
+        "agent.yaml", "agents/raw.yaml", "hooks/claude-stop-1.yaml", "mcp/default.yaml", "mcp/docker.yaml",
+        "mcp/shell.yaml",
+    ];
+    assert_eq!(files, expected, "{shown}");
+    let docker = fs::read_to_string(own.join("mcp/docker.yaml")).expect("written");
+    assert!(docker.contains(r#""{{ \"{{\" }}.Names}}""#), "{docker}");
+    let checked = Run::at(&place).args(["config", "check"]).run().success();
+    assert!(!checked.stderr.contains("template"), "{}", checked.shown());
 }
 
 #[test]
@@ -278,6 +337,8 @@ fn no_key_is_copied_wherever_it_stands() {
     let place = Place::new();
     let servers = json!({ "mcpServers": {
         "words": { "command": "npx", "args": ["srv", "--api-key", "plain-value-99", "x"] },
+        "signs": { "command": "srv", "args": ["--token=hunter2hunter2zz", "-e", "MY_KEY=passw0rdxyz"],
+                   "env": { "PGPASS": "passw0rdxyz", "A_KEY": "${A_KEY:-plain-value-98}", "B_KEY": "plain$value-97" } },
         "shape": { "command": "srv", "env": { "HARMLESS": "ghp_a8Fk29dLqPz7XcVbNm4Rt6Yu1Io0PaSdFgHj" } },
         "address": { "url": "https://me:hunter2pw@mcp.example/x?api_key=s3cr3tPlainValue" },
         "variable": { "url": "https://${USER}:${PASS}@mcp.example/", "headers": { "Authorization": "Bearer ${T}" } },
@@ -287,10 +348,12 @@ fn no_key_is_copied_wherever_it_stands() {
     let shown = import(&place, &[]);
     let files = read_tree(&place.home().join(".config/agent"));
     let all = files.values().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect::<String>();
-    for key in ["plain-value-99", "ghp_", "hunter2pw", "s3cr3tPlainValue"] {
+    let keys = ["plain-value-9", "value-97", "ghp_", "hunter2", "s3cr3tPlainValue", "passw0rdxyz"];
+    for key in keys {
         assert!(!all.contains(key) && !shown.stdout.contains(key), "{key}: {all}");
     }
     assert!(all.contains("--api-key\", \"{{ env.API_KEY }}"), "{all}");
+    assert!(all.contains("--token={{ env.TOKEN }}"), "{all}");
     assert!(all.contains("https://{{ env.USER }}:{{ env.PASS }}@mcp.example/"), "{all}");
     assert!(shown.stdout.contains("what looks like a key in it is not copied"), "{}", shown.stdout);
 }

@@ -115,6 +115,22 @@ fn what_failed_is_run_again_only_on_request() {
 }
 
 #[test]
+fn what_is_finished_stays_when_its_items_do_not_come_again() {
+    let place = Place::new();
+    let server = Server::answering(|request, _| Reply::text(request.user()));
+    let words = ["--jobs", "1", "--output-file", "out.jsonl", "{{ item }}"];
+    let run = |input: &str| map(&place, &server, &words, input).run();
+    run("one\ntwo\nthree\n").success();
+    run("").success().stderr_has("3 results wait in the journal");
+    run("one\n").success().stderr_has("2 results wait in the journal");
+    assert_eq!(texts(&read_rows(&place), "result"), ["one"]);
+    run("one\ntwo\nthree\n").success();
+    assert_eq!(texts(&read_rows(&place), "result"), ["one", "two", "three"]);
+    assert_eq!(server.requests().len(), 3, "nothing ran twice");
+    assert!(!place.exists("out.jsonl.journal"));
+}
+
+#[test]
 fn a_slow_task_holds_nothing_back_and_what_is_done_survives_a_kill() {
     let (place, gate) = (Place::new(), Gate::new());
     let held = gate.clone();
@@ -275,4 +291,8 @@ fn what_the_budget_of_all_stops_is_not_finished_and_a_higher_one_goes_on_with_it
     assert!(read_rows(&place).iter().all(|row| row["exit_code"] == 0));
     run("9", items).success();
     assert_eq!(read_rows(&place).len(), 10);
+    // One that does not even suffice for the first task.
+    let words = ["--max-cost", "0.0001", "--output-file", "none.jsonl", "label {{ item }}"];
+    map(&place, &server, &words, items).config("models/default.yaml", prices).run().exits(8);
+    assert_eq!(place.read("none.jsonl"), "");
 }

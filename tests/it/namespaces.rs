@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use serde_json::json;
@@ -44,6 +45,31 @@ fn one_failure_of_the_moment_does_not_weaken_the_walls() {
     let _ = kill(running.wait_child("keeper"), Signal::SIGKILL);
     let output = running.wait();
     assert!(!output.stdout.contains("refuses namespaces"), "{}", output.shown());
+}
+
+#[test]
+fn a_workspace_below_tmp_sees_its_repository_and_nothing_else_there() {
+    if !has("git") {
+        return not_tried("there is no git");
+    }
+    let place = tempfile::tempdir_in("/tmp").expect("a directory can be made");
+    let [whole, linked] = ["whole", "linked"].map(|name| place.path().join(name));
+    fs::create_dir_all(whole.join("inner")).expect("a fresh directory");
+    fs::write(place.path().join("other"), "").expect("written");
+    for words in ["init -q", "commit -q --allow-empty -m one", "worktree add -q ../linked"] {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.com"]).args(words.split(' '));
+        let done = git.current_dir(&whole).env("HOME", place.path()).status();
+        assert!(done.is_ok_and(|status| status.success()), "git {words}");
+    }
+    for dir in [whole.join("inner"), linked] {
+        let command = ["git log --oneline | wc -l; ls ../other ../../other; touch ../whole/new ../new"];
+        let in_it = |run: Run| run.arg("-C").arg(dir.display().to_string());
+        let Some((_, results)) = tried_in(Form::Namespaces, in_it, &command) else { return };
+        assert!(results[0].contains("\n1\n"), "{}", results[0]);
+        assert_eq!(results[0].matches("ls: cannot access").count(), 2, "{}", results[0]);
+        assert!(!whole.join("new").exists(), "{}", results[0]);
+    }
 }
 
 #[test]

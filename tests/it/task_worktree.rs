@@ -208,15 +208,24 @@ fn the_worktree_of_a_running_helper_is_left_alone() {
 }
 
 #[test]
-fn without_a_repository_it_is_said() {
-    let server = Server::answering(move |request, _| match request.tool_results().len() {
-        0 => Reply::calls(&[task("one")]),
-        _ => Reply::text("done"),
-    });
-    run(&Place::new(), &server).run().success();
-    let requests = server.requests();
-    let report = requests.last().expect("a request").last_result();
-    assert!(report.contains("is not the root of a git repository"), "{report}");
+fn where_no_branch_could_be_kept_it_is_said() {
+    let refused = |place: &Arc<Place>, words: &[&str], why: &str| {
+        let server = Server::answering(move |request, _| match request.tool_results().len() {
+            0 => Reply::calls(&[task("one")]),
+            _ => Reply::text("done"),
+        });
+        run(place, &server).args(words.iter().copied()).run().success();
+        let requests = server.requests();
+        let report = requests.last().expect("a request").last_result();
+        assert!(report.contains(why), "{report}");
+    };
+    let place = Place::new();
+    refused(&place, &[], "is not the root of a git repository");
+    git(&place, &["init", "-q"]);
+    refused(&place, &[], "has no commit yet");
+    git(&place, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    // Nothing of a trial reaches the repository, its branches neither.
+    refused(&place, &["--trial"], "a copy that goes with its branches");
 }
 
 #[test]

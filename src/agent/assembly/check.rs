@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::agent::Toolbox;
-use crate::config::{AgentConfig, Config, Mistake, PromptSource};
+use crate::config::{AgentConfig, Config, Mistake, PromptSource, RoleConfig};
 use crate::files::workspace::Workspace;
 use crate::prompt::{PromptContext, Registry, Released};
 use crate::safety::Approver;
@@ -33,6 +33,13 @@ pub fn check_names(
             failed.push(Mistake::in_file(who, error.message));
         }
     };
+    // The place of a level says more than the agent that uses it.
+    for (key, options) in efforts_of_roles(config) {
+        if let Err(error) = super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver)))
+        {
+            fail(config.place(&key), error);
+        }
+    }
     for name in config.agents.keys() {
         let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
         match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
@@ -46,15 +53,10 @@ pub fn check_names(
             Err(error) => fail(format!("agent `{name}`"), error),
         }
     }
-    for (key, options) in efforts_of_roles(config) {
-        if let Err(error) = super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver)))
-        {
-            fail(config.place(&key), error);
-        }
-    }
     for model in models_of_no_agent(config) {
         let options = RunOptions { model: Some(model.to_owned()), ..RunOptions::default() };
         match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
+            Ok(_) if is_of_part(config, model) => {}
             Ok(services) => {
                 // A share that is too small is so with every model: it is reported once.
                 let mut found = layers::find_layer_mistakes(config, &services.agent);
@@ -72,30 +74,39 @@ fn place(mistake: &Mistake) -> (&str, Option<usize>, Option<usize>) {
     (&mistake.file, mistake.line, mistake.column)
 }
 
-/// The levels of reasoning that roles name, by their keys, each as a run would choose it.
-fn efforts_of_roles(config: &Config) -> Vec<(String, RunOptions)> {
-    let mut efforts = Vec::new();
-    for agent in config.agents.values() {
-        let roles = &agent.roles;
-        let named = [
-            ("router", &roles.router),
-            ("planner", &roles.planner),
-            ("executor", &roles.executor),
-            ("reflector", &roles.reflector),
-        ];
-        for (name, role) in named.into_iter().filter(|(_, role)| role.effort.is_some()) {
-            let (agent, model, effort) = (Some(agent.name.clone()), role.model.clone(), role.effort.clone());
-            let key = format!("agents.{}.roles.{name}.effort", agent.as_deref().unwrap_or_default());
-            efforts.push((key, RunOptions { agent, model, effort, ..RunOptions::default() }));
-        }
-    }
-    efforts
+fn roles_of(agent: &AgentConfig) -> [(&'static str, &RoleConfig); 4] {
+    let roles = &agent.roles;
+    [
+        ("router", &roles.router),
+        ("planner", &roles.planner),
+        ("executor", &roles.executor),
+        ("reflector", &roles.reflector),
+    ]
 }
 
-/// The configured models that no agent names: roles, steps of flows and `--model` choose them.
+/// The levels of reasoning that roles name, by their keys, each as a run would choose it.
+fn efforts_of_roles(config: &Config) -> Vec<(String, RunOptions)> {
+    let roles = config.agents.values().flat_map(|agent| roles_of(agent).map(|role| (&agent.name, role)));
+    let effort = |(agent, (name, role)): (&String, (&str, &RoleConfig))| {
+        let (model, effort) = (role.model.clone(), Some(role.effort.clone()?));
+        let options = RunOptions { agent: Some(agent.clone()), model, effort, ..RunOptions::default() };
+        Some((format!("agents.{agent}.roles.{name}.effort"), options))
+    };
+    roles.filter_map(effort).collect()
+}
+
+/// The configured models that no agent names: roles and steps of flows do, or `--model` chooses them.
 fn models_of_no_agent(config: &Config) -> impl Iterator<Item = &str> {
     let named: BTreeSet<&str> = config.agents.values().map(AgentConfig::model_name).collect();
     config.models.keys().map(String::as_str).filter(move |name| !named.contains(name))
+}
+
+/// True if a role or a step of a flow names the model, which answers that alone.
+fn is_of_part(config: &Config, model: &str) -> bool {
+    let mut roles = config.agents.values().flat_map(roles_of);
+    let mut steps = config.flows.values().flat_map(|flow| flow.all_steps());
+    roles.any(|(_, role)| role.model.as_deref() == Some(model))
+        || steps.any(|(_, step)| step.model.as_deref() == Some(model))
 }
 
 fn check_model_names(config: &Config) -> Vec<Mistake> {

@@ -119,6 +119,10 @@ impl MapRunner {
         isolation: Option<TaskIsolation>,
         most_usd: Option<f64>,
     ) -> Result<Self, SetupError> {
+        let needs_repository = isolation == Some(TaskIsolation::Worktree);
+        if let Some(why) = needs_repository.then(|| Worktree::find_obstacle(workspace)).flatten() {
+            return Err(SetupError::usage(format!("--isolate worktree: {why}, or take --isolate copy")));
+        }
         let ledger = most_usd.map(|usd| {
             let ledger = RunLedger::default();
             ledger.bind(SpendingBounds { usd: Some(usd), ..SpendingBounds::default() });
@@ -176,6 +180,10 @@ impl MapRunner {
         let services = assemble_services(&self.config, workspace, &self.options, Arc::new(Nobody))?;
         let mut agent = services.agent;
         agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: self.gate.clone() });
+        if self.ledger.is_some() {
+            // It is that of all together, not of each.
+            agent.limits.max_cost = None;
+        }
         if let Some(item) = item {
             agent.briefing.facts.vars.insert(ITEM.to_owned(), item);
         }

@@ -83,7 +83,14 @@ pub fn open_conversation(
     let Some(chosen) = choose_session(store, workspace, choice, now)? else {
         let conversation = match choice {
             SessionChoice::New => {
-                Conversation::new(store.create(describe_session(agent, workspace.root()), now), now)
+                let session = store.create(describe_session(agent, workspace.root()), now);
+                let conversation = Conversation::new(session, now);
+                // The log names the workspace as text, so a later process would not find it.
+                if let (None, Some(history)) = (workspace.root().to_str(), conversation.file_history()) {
+                    history
+                        .stop("changes here cannot be undone: the name of the workspace is not UTF-8".to_owned());
+                }
+                conversation
             }
             _ => unsaved_conversation(agent, now),
         };

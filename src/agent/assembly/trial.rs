@@ -49,8 +49,8 @@ impl RunPlace {
         }
         remove_abandoned(config);
         let layer = TrialCopy::make_layer(workspace, &trials_dir(config), &config.session_dir())?;
-        let workspace = enter_trial(config, workspace.root(), layer.workspace(), false)?;
-        Ok(Self { workspace, copy: Some(layer), note: None, warning: None })
+        let entered = enter_trial(config, workspace.root(), layer.workspace(), false)?;
+        Ok(Self { workspace: entered.with_original(workspace), copy: Some(layer), note: None, warning: None })
     }
 
     /// Copies the workspace.
@@ -188,13 +188,13 @@ pub fn choose_place(
         "The trial goes on: nothing reaches the workspace. `agent session apply {0}`, `discard {0}`",
         summary.id
     );
-    let workspace = if summary.is_layer {
+    let entered = if summary.is_layer {
         let entered = enter_trial(config, Path::new(&summary.workspace), &copy, false);
         entered.map_err(|why| refuse_layer(&copy, &why))?
     } else {
-        Workspace::open(&copy).map_err(SetupError::from_failure)?.with_original(workspace)
+        Workspace::open(&copy).map_err(SetupError::from_failure)?
     };
-    Ok(RunPlace { workspace, copy: None, note: Some(note), warning: None })
+    Ok(RunPlace { workspace: entered.with_original(workspace), copy: None, note: Some(note), warning: None })
 }
 
 /// Refuses a trial whose changes cannot be followed: they could not be applied.

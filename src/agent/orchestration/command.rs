@@ -1,8 +1,9 @@
 //! References in a command line: they become environment variables, so no value is ever part of the text.
 //!
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
-//! single quotes a shell would not expand it, which is a mistake in the plan.
+//! single quotes a shell would not expand it, which is a mistake in the plan. So is one in what another program reads as code.
 
+use super::code::precedes_code;
 use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
@@ -27,8 +28,8 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                 command.push_str(text);
             }
             ReferencePiece::Reference(reference) => {
-                if quotes == Quotes::Single {
-                    return Err(between_single_quotes(&reference));
+                if let Some(why) = find_misplacement(&reference, quotes, &command) {
+                    return Err(why);
                 }
                 let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
                 let name = match known {
@@ -50,24 +51,34 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
     Ok((command, variables))
 }
 
-/// Finds the references between single quotes, where a shell does not expand them.
-pub fn unseen_by_a_shell(line: &str) -> Vec<String> {
-    let mut quotes = Quotes::scan_line(line);
-    let mut unseen = Vec::new();
+/// Finds the references that stand where a shell does not expand them, or where they would be code.
+pub fn find_misplaced(line: &str) -> Vec<String> {
+    let (mut quotes, mut before) = (Quotes::scan_line(line), String::new());
+    let mut misplaced = Vec::new();
     for piece in split_pieces(line) {
         match piece {
-            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => quotes.pass(text),
-            ReferencePiece::Reference(reference) if quotes == Quotes::Single => {
-                unseen.push(between_single_quotes(&reference));
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => {
+                quotes.pass(text);
+                before.push_str(text);
             }
-            ReferencePiece::Reference(_) => {}
+            ReferencePiece::Reference(reference) => {
+                misplaced.extend(find_misplacement(&reference, quotes, &before));
+                before.push('_');
+            }
         }
     }
-    unseen
+    misplaced
 }
 
-fn between_single_quotes(reference: &Reference) -> String {
-    format!("`{reference}` stands between single quotes, where a shell puts in no value; use double quotes")
+fn find_misplacement(reference: &Reference, quotes: Quotes, before: &str) -> Option<String> {
+    if quotes == Quotes::Single {
+        return Some(format!(
+            "`{reference}` stands between single quotes, where a shell puts in no value; use double quotes"
+        ));
+    }
+    precedes_code(before).then(|| {
+        format!("`{reference}` would be read as code there; give it to the code as an argument, or write it to a file first")
+    })
 }
 
 fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
@@ -195,7 +206,32 @@ mod tests {
             let why = for_command(line, &results(values)).expect_err(line);
             assert!(why.contains(part), "{why}");
         }
-        assert_eq!(unseen_by_a_shell("echo '$step_1_result' \"$step_2_result\"").len(), 1);
+        assert_eq!(find_misplaced("echo '$step_1_result' \"$step_2_result\"").len(), 1);
+    }
+
+    #[test]
+    fn a_value_that_would_be_code_is_refused() {
+        for line in [
+            "bash -c \"echo $step_2_result\"",
+            "cd x && timeout 5 /bin/sh -ec $step_2_result",
+            "ls | xargs sh -c \"rm $step_2_result\"",
+            "eval \"a=$step_2_result\"",
+            "python3 -c \"print('$step_2_result')\"",
+            "ssh host \"ls $step_2_result\"",
+            "bash -s <<EOF\necho $step_2_result\nEOF",
+        ] {
+            let why = for_command(line, &results(&values())).expect_err(line);
+            assert!(why.contains("would be read as code"), "{why}");
+            assert_eq!(find_misplaced(line).len(), 1, "{line}");
+        }
+        for line in [
+            "bash -c 'echo \"$1\"' _ $step_2_result",
+            "bash run.sh \"$step_2_result\"",
+            "grep -e \"$step_2_result\" a",
+            "sh -c 'ls'; echo \"$step_2_result\"",
+        ] {
+            for_command(line, &results(&values())).expect(line);
+        }
     }
 
     proptest! {

@@ -113,9 +113,9 @@ fn check_input(step: &PlanStep, name: &str, choices: &Choices<'_>, told: &mut dy
         told(format!("the input of {name} does not fit: {}", wrong.join("; ").replace("- ", "")));
     }
     let line = (name == RUN_COMMAND).then(|| step.tool_input["command"].as_str()).flatten();
-    line.into_iter().flat_map(command::unseen_by_a_shell).for_each(&mut *told);
+    line.into_iter().flat_map(command::find_misplaced).for_each(&mut *told);
     match &step.check {
-        Some(StepCheck::Command(line)) => command::unseen_by_a_shell(line).into_iter().for_each(told),
+        Some(StepCheck::Command(line)) => command::find_misplaced(line).into_iter().for_each(told),
         Some(StepCheck::Schema(schema)) => {
             if let Err(why) = Validator::new(schema) {
                 told(format!("the schema of its check is none: {why}"));

@@ -7,6 +7,7 @@
 pub mod reply;
 mod scratchpad;
 pub mod reference;
+mod code;
 pub mod command;
 pub mod graph;
 pub mod progress;

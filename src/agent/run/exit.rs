@@ -147,8 +147,8 @@ pub fn hint_allow(what: &str, mode: ApprovalMode) -> String {
         }
     };
     format!(
-        "Allow {what} with {wider}permissions.rules; calls that read keys or change what runs \
-        later still ask, in a terminal."
+        "Allow {what} with {wider}permissions.rules; calls that read keys or change what runs later, steps and \
+        tools that ask for a person, still ask, in a terminal."
     )
 }
 

@@ -38,8 +38,8 @@ pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 8] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CONNECTION_STRING"];
     // Within other words they have no meaning: `AUTHOR`, `PATH`, `COMPASS`.
-    const WORDS: [&str; 10] =
-        ["PASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
+    const WORDS: [&str; 11] =
+        ["PASS", "PGPASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
     // Each start asks this of each variable, so nothing is copied, and a first letter decides nearly always.
     let begins = |rest: &[u8], part: &str| {
         rest.get(..part.len()).is_some_and(|head| head.eq_ignore_ascii_case(part.as_bytes()))
@@ -61,10 +61,14 @@ mod tests {
 
     #[test]
     fn names_say_what_is_secret() {
-        for name in ["OPENAI_API_KEY", "mysql_pwd", "GITHUB_PAT", "SENTRY_DSN", "DOCKER_AUTH_CONFIG", "X-Auth"] {
+        for name in
+            ["OPENAI_API_KEY", "mysql_pwd", "GITHUB_PAT", "SENTRY_DSN", "DOCKER_AUTH_CONFIG", "X-Auth", "PGPASS"]
+        {
             assert!(looks_secret(name), "{name}");
         }
-        for name in ["PWD", "OLDPWD", "PATH", "GIT_AUTHOR_NAME", "COMPASS_DIR", "PATTERN", "DATABASE_URL"] {
+        for name in
+            ["PWD", "OLDPWD", "PGPASSFILE", "PATH", "GIT_AUTHOR_NAME", "COMPASS_DIR", "PATTERN", "DATABASE_URL"]
+        {
             assert!(!looks_secret(name), "{name}");
         }
     }

@@ -1,13 +1,16 @@
 //! Claude Code: `~/.claude` and `~/.claude.json`, or `.claude` of a project.
 
 use std::fmt::Write;
+use std::iter;
 use std::path::Path;
 
 use serde_json::Value;
 
+use super::agents::take_agents;
 use super::home::{ForeignHome, parse_commented};
-use super::parts::{entries, quote, take_agents, take_commands, take_servers};
+use super::parts::{entries, quote_literal, take_commands, take_servers};
 use super::{EntryPlan, ImportEntry, SettingsList};
+use crate::base::text::GlobPattern;
 use crate::config::peer_tools::find_own_tool;
 
 /// The longest time limit of a hook, in seconds.
@@ -102,7 +105,12 @@ pub(super) fn take_directories(home: &mut ForeignHome<'_>, dirs: &Value) {
             _ if home.is_project => home.leave("directory", dir, "a project does not widen what may be written"),
             dir if home.is_within(dir) => home.leave("directory", dir, "your whole home is in it"),
             dir if dir.starts_with(['/', '~']) => {
-                home.add("directory", dir, EntryPlan::List(SettingsList::Directories, vec![quote(dir)]), "");
+                home.add(
+                    "directory",
+                    dir,
+                    EntryPlan::List(SettingsList::Directories, vec![quote_literal(dir)]),
+                    "",
+                );
             }
             _ => home.leave("directory", dir, "it is relative to whatever directory their agent started in"),
         }
@@ -111,50 +119,86 @@ pub(super) fn take_directories(home: &mut ForeignHome<'_>, dirs: &Value) {
 
 /// A rule in our words, as lines of `permissions.rules`.
 fn translate_rule(word: &str, rule: &str, servers: &[String]) -> Result<Vec<String>, String> {
-    let (name, inner) = match rule.split_once('(') {
-        Some((name, rest)) => (name.trim(), rest.strip_suffix(')').map(str::trim)),
+    let unreadable = || "the rule cannot be read".to_owned();
+    let (name, inner) = match rule.trim().split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest.strip_suffix(')').ok_or_else(unreadable)?.trim())),
         None => (rule.trim(), None),
     };
+    if word == "allow" && inner == Some("") {
+        return Err(unreadable());
+    }
     let own = find_own_tool(name).ok_or("there is no such tool here")?;
     if let Some((server, _)) = own.split_once("__") {
         let is_known = servers.iter().any(|known| known == server);
-        return if is_known {
-            Ok(vec![format!("{{ {word}: {} }}", quote(&own))])
-        } else {
-            Err("its server is not there".to_owned())
+        return match (is_known, inner) {
+            (false, _) => Err("its server is not there".to_owned()),
+            (true, Some(_)) => Err("a rule of ours cannot say that".to_owned()),
+            (true, None) if GlobPattern::word(&own).is_err() => Err(unreadable()),
+            (true, None) => Ok(vec![format!("{{ {word}: {} }}", quote_literal(&own))]),
         };
     }
     let inner = inner.filter(|inner| !inner.is_empty() && !matches!(*inner, "*" | "**"));
-    let Some(inner) = inner else { return Ok(vec![format!("{{ {word}: {own} }}")]) };
+    // Their `Edit` and `Read` that forbid cover every tool that does so.
+    let tools: &[&str] = match (word, own.as_str(), inner.is_some()) {
+        ("allow", "edit_file", true) => &["edit_file", "write_file"],
+        ("allow", own, _) => &[own],
+        (_, "edit_file", _) | (_, "write_file", true) => &["edit_file", "write_file", "apply_patch"],
+        (_, "write_file", false) => &["write_file", "apply_patch"],
+        // A command could read it as well.
+        ("deny", "read_file", true) => &["\"*\""],
+        (_, "read_file", false) => &["read_file", "grep", "view_image"],
+        (_, own, _) => &[own],
+    };
+    let Some(inner) = inner else {
+        return Ok(tools.iter().map(|tool| format!("{{ {word}: {tool} }}")).collect());
+    };
     match own.as_str() {
         "run_command" => {
             translate_command(inner).map(|words| vec![format!("{{ {word}: run_command, command: [{words}] }}")])
         }
         "read_file" | "edit_file" | "write_file" => {
-            let path = inner.trim_start_matches("./");
-            if path.starts_with(['/', '~']) {
-                return Err("a rule of ours names paths of the workspace".to_owned());
-            }
-            let path = quote(path);
-            Ok(match (word, own.as_str()) {
-                // A command could read it as well.
-                ("deny", "read_file") => vec![format!("{{ deny: \"*\", path: {path} }}")],
-                (_, "read_file") => vec![format!("{{ {word}: read_file, path: {path} }}")],
-                _ => {
-                    ["edit_file", "write_file"].map(|tool| format!("{{ {word}: {tool}, path: {path} }}")).to_vec()
-                }
-            })
+            let paths = translate_path(word, inner)?;
+            let lines = paths.iter().flat_map(|path| {
+                tools.iter().map(move |tool| format!("{{ {word}: {tool}, path: {} }}", quote_literal(path)))
+            });
+            Ok(lines.collect())
         }
         "fetch_url" => Err("a rule of ours names no hosts: fetch_url asks once for each".to_owned()),
         _ => Err("a rule of ours cannot say that".to_owned()),
     }
 }
 
+/// Our patterns for one of theirs, which is read as in a `.gitignore`: a bare name is meant at any depth, and a
+/// directory with all in it. What allows is taken as it stands, so that it is never wider.
+fn translate_path(word: &str, theirs: &str) -> Result<Vec<String>, String> {
+    let below = theirs.trim_start_matches("./");
+    if below.starts_with(['/', '~']) || below.split('/').any(|part| part == "..") {
+        return Err("a rule of ours names paths of the workspace".to_owned());
+    }
+    let path = below.trim_end_matches('/');
+    // Their braces are letters.
+    if path.starts_with('!') || (word == "allow" && path.contains(['{', '}'])) {
+        return Err("a rule of ours cannot say that".to_owned());
+    }
+    let found = match word {
+        "allow" if path != below => vec![format!("{path}/**")],
+        "allow" => vec![path.to_owned()],
+        _ => {
+            let is_bare = below == theirs && !path.contains('/');
+            let whole = if is_bare { format!("**/{path}") } else { path.to_owned() };
+            let inside = (!whole.ends_with("/**")).then(|| format!("{whole}/**"));
+            iter::once(whole).chain(inside).collect()
+        }
+    };
+    let is_pattern = !path.is_empty() && found.iter().all(|pattern| GlobPattern::path(pattern).is_ok());
+    if is_pattern { Ok(found) } else { Err("the rule cannot be read".to_owned()) }
+}
+
 /// The words of a command, where `:*` and `*` at the end stand for any further ones.
 fn translate_command(spec: &str) -> Result<String, String> {
     let (line, goes_on) = match spec.strip_suffix(":*").or_else(|| spec.strip_suffix(" *")) {
         Some(line) => (line, true),
-        None => (spec, false),
+        None => (spec, spec.ends_with('*')),
     };
     if line.contains(['|', ';', '&', '>', '<']) {
         return Err("it is more than one command".to_owned());
@@ -162,7 +206,14 @@ fn translate_command(spec: &str) -> Result<String, String> {
     if line.contains(['"', '\'', '\\', '$', '`']) {
         return Err("its words cannot be told apart".to_owned());
     }
-    let words: Vec<String> = line.split_whitespace().chain(goes_on.then_some("*")).map(quote).collect();
+    // Only their `*` is a pattern.
+    let mark = |word: &str| {
+        word.chars()
+            .flat_map(|c| matches!(c, '?' | '[' | ']' | '{' | '}').then_some('\\').into_iter().chain([c]))
+            .collect()
+    };
+    let words = line.split_whitespace().map(mark).chain(goes_on.then(|| "*".to_owned()));
+    let words: Vec<String> = words.map(|word: String| quote_literal(&word)).collect();
     if words.is_empty() { Err("it names no command".to_owned()) } else { Ok(words.join(", ")) }
 }
 
@@ -206,16 +257,17 @@ fn write_hook(
     }
     let command = hook["command"].as_str().ok_or("it has no command")?;
     let program = match &home.plugin_root {
-        Some(root) => format!("env, {}, sh", quote(&format!("CLAUDE_PLUGIN_ROOT={}", root.display()))),
+        Some(root) => format!("env, {}, sh", quote_literal(&format!("CLAUDE_PLUGIN_ROOT={}", root.display()))),
         None => "sh".to_owned(),
     };
-    let mut out = format!("on: {own}\ncommand: [{program}, -c, {}]\nspeaks: claude\n", quote(command));
+    let mut out = format!("on: {own}\ncommand: [{program}, -c, {}]\nspeaks: claude\n", quote_literal(command));
     let is_of_tool = matches!(own, "before_tool" | "after_tool" | "permission");
     if is_of_tool && !matches!(matcher, "" | "*" | ".*") {
         let names = matcher.split('|').map(|name| name.trim().trim_end_matches(".*"));
-        let names: Option<Vec<String>> = names.map(find_own_tool).collect();
+        let is_pattern = |name: &String| GlobPattern::word(name).is_ok();
+        let names: Option<Vec<String>> = names.map(|name| find_own_tool(name).filter(is_pattern)).collect();
         let names = names.ok_or_else(|| format!("the tools of `{matcher}` have no counterpart"))?;
-        let _ = writeln!(out, "match: {{ tool: {} }}", quote(&names.join("|")));
+        let _ = writeln!(out, "match: {{ tool: {} }}", quote_literal(&names.join("|")));
     }
     if let Some(seconds) = hook["timeout"].as_u64() {
         let _ = writeln!(out, "time_limit: {}s", seconds.clamp(1, LONGEST_HOOK));
@@ -246,7 +298,46 @@ mod tests {
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{rule}");
         }
         let secret = translate_rule("deny", "Read(.env)", &[]).expect("translated");
-        assert_eq!(secret, [r#"{ deny: "*", path: ".env" }"#]);
-        assert_eq!(translate_rule("ask", "Edit(src/**)", &[]).expect("translated").len(), 2);
+        assert_eq!(secret, [r#"{ deny: "*", path: "**/.env" }"#, r#"{ deny: "*", path: "**/.env/**" }"#]);
+        assert_eq!(translate_rule("ask", "Edit(src/**)", &[]).expect("translated").len(), 3);
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_read_allows_nothing() {
+        for rule in
+            ["Bash(ls", "Bash(git status:*) x", "Bash()", "Bash( )", "mcp__git(x)", "Read(../x)", "Read([)"]
+        {
+            assert!(translate_rule("allow", rule, &["git".to_owned()]).is_err(), "{rule}");
+        }
+        let trimmed = translate_rule("allow", "Bash(git status:*) ", &[]).expect("translated");
+        assert_eq!(trimmed, [r#"{ allow: run_command, command: ["git", "status", "*"] }"#]);
+        let literal = translate_rule("deny", "Bash(docker ps --format {{.ID}})", &[]).expect("translated");
+        assert_eq!(
+            literal,
+            [r#"{ deny: run_command, command: ["docker", "ps", "--format", "\\{\\{.ID\\}\\}"] }"#]
+        );
+    }
+
+    #[test]
+    fn what_forbids_covers_as_much_as_theirs_and_what_allows_no_more() {
+        let paths = |word: &str, path: &str| translate_path(word, path).expect("translated").join(" ");
+        for (path, denied, allowed) in [
+            (".env", "**/.env **/.env/**", ".env"),
+            ("*.pem", "**/*.pem **/*.pem/**", "*.pem"),
+            ("secrets/", "**/secrets **/secrets/**", "secrets/**"),
+            ("./secrets", "secrets secrets/**", "secrets"),
+            ("src/keys", "src/keys src/keys/**", "src/keys"),
+            ("src/**", "src/**", "src/**"),
+        ] {
+            assert_eq!(
+                (paths("deny", path), paths("allow", path)),
+                (denied.to_owned(), allowed.to_owned()),
+                "{path}"
+            );
+        }
+        assert!(translate_path("allow", "{a,b}").is_err());
+        let edits = translate_rule("deny", "Edit", &[]).expect("translated");
+        assert_eq!(edits, ["{ deny: edit_file }", "{ deny: write_file }", "{ deny: apply_patch }"]);
+        assert_eq!(translate_rule("allow", "Write(a)", &[]).expect("translated").len(), 1);
     }
 }

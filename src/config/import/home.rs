@@ -19,6 +19,26 @@ fn mask_text(text: &str) -> String {
     Redactor::default().redact(&lines.join("\n")).into_owned()
 }
 
+/// Why no file of the configuration can have this name, if so.
+fn refuse_file(path: &Path) -> Option<&'static str> {
+    /// Less than any file system takes, with room for the name of a temporary file.
+    const LONGEST: usize = 100;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match &*stem {
+        stem if stem.starts_with('.') => {
+            Some("its name has no letter or digit that the name of a file may have here")
+        }
+        stem if stem.len() > LONGEST => Some("its name is too long"),
+        stem if stem.starts_with('_') || stem.starts_with("LICENSE") || stem == "README" => {
+            Some("a file of its name is not read here")
+        }
+        _ if builtin::CONFIGS.get_file(path).is_some() => {
+            Some("its name is that of a built-in one: give it another")
+        }
+        _ => None,
+    }
+}
+
 /// Reads a text in one of the forms of data.
 type ParseData = fn(&str) -> Result<Value, String>;
 
@@ -81,7 +101,12 @@ impl<'a> ForeignHome<'a> {
     pub fn add(&mut self, kind: &'static str, name: impl Into<String>, plan: EntryPlan, note: impl Into<String>) {
         let (name, note) = (name.into(), note.into());
         let has_key = |text: &String| mask_text(text) != *text;
+        let refused = match &plan {
+            EntryPlan::Write(path, _) => refuse_file(path),
+            _ => None,
+        };
         let (plan, note) = match plan {
+            EntryPlan::Write(..) if refused.is_some() => (EntryPlan::Left, refused.unwrap_or_default().to_owned()),
             EntryPlan::Write(path, text) if has_key(&text) => {
                 let what =
                     "what looks like a key in it is not copied: write `{{ env.NAME }}` where the file has `***`";

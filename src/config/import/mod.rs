@@ -1,6 +1,7 @@
 //! What a person set up for another agent, in the words of this one: read from that agent's own files in the home or in a
 //! project, each entry accounted for. Nothing of theirs is changed, and no key is copied: an entry names its variable instead.
 
+mod agents;
 mod claude;
 mod codex;
 mod home;

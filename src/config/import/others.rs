@@ -5,10 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::EntryPlan;
+use super::agents::take_agents;
 use super::home::{ForeignHome, clean_name, parse_commented, parse_toml, parse_yaml};
-use super::parts::{
-    entries, list_texts, quote, take_agents, take_commands, take_model, take_server, take_servers,
-};
+use super::parts::{entries, list_texts, quote, take_commands, take_model, take_server, take_servers};
 
 /// What is said of settings that choose a model.
 const MODEL: &str = "name a model with -m, or in models/default.yaml";
@@ -20,7 +19,7 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
     for (name, path) in home.list(&[".gemini/commands".to_owned()], ".toml") {
         let Some(text) = home.read_path(&path) else { continue };
         match parse_toml(&text) {
-            Ok(command) if command["prompt"].is_string() => {
+            Ok(command) if command["prompt"].as_str().is_some_and(|prompt| !prompt.trim().is_empty()) => {
                 let prompt = command["prompt"].as_str().unwrap_or_default();
                 let mut notes = Vec::new();
                 if prompt.contains("!{") {

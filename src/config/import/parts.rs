@@ -1,6 +1,8 @@
 //! Single entries in the words of this program: servers, commands, agents, hooks, models.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::iter;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -9,49 +11,113 @@ use super::EntryPlan;
 use super::home::{ForeignHome, clean_name, parse_yaml};
 use crate::base::frontmatter;
 use crate::base::secrets::looks_secret;
-use crate::config::peer_tools::find_own_tool;
+use crate::config::mcp::refuse_server_name;
 
 /// A text as YAML reads it back, whatever is in it: JSON is YAML.
 pub(super) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
+/// The same where our strings are templates.
+pub(super) fn quote_literal(text: &str) -> String {
+    quote(&escape_template(text))
+}
+
+/// A template that gives this text back.
+fn escape_template(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, marks) = rest.split_at(at);
+        let after = marks.trim_start_matches('{');
+        let braces = &marks[..marks.len() - after.len()];
+        // One at the end could meet those of a variable.
+        let is_plain = braces.len() == 1 && after.starts_with(|c| !matches!(c, '%' | '#'));
+        out += before;
+        if is_plain {
+            out += braces;
+        } else {
+            let _ = write!(out, "{{{{ \"{braces}\" }}}}");
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+/// True if templates can name it as a variable.
+fn is_variable(name: &str) -> bool {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c: char| is_good(c) && !c.is_ascii_digit()) && name.chars().all(is_good)
+}
+
+fn name_variable(name: &str) -> Result<String, String> {
+    if is_variable(name) { Ok(format!("{{{{ env.{name} }}}}")) } else { Err(format!("`{name}` is no variable")) }
+}
+
 /// A value of an environment or a header: `${NAME}` becomes the variable of ours; what looks like a secret is left out,
 /// and its variable named instead.
-fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> String {
-    let mut out = String::new();
+fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<String, String> {
+    let is_secret = looks_secret(key) || key.eq_ignore_ascii_case("authorization");
+    let (mut out, mut literal) = (String::new(), String::new());
     let mut rest = value;
     let mut has_variable = false;
     while let Some((before, after)) = rest.split_once('$') {
-        let (name, end) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-            Some((name, end)) => (name, end),
-            None => {
-                let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-                after.split_at(length)
-            }
-        };
-        let (name, default) = name.split_once(":-").map_or((name, None), |(name, word)| (name, Some(word)));
-        let name = name.trim_start_matches("env:");
-        if name.is_empty() {
-            out += before;
+        out += &escape_template(before);
+        literal += before;
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let (written, end) = braced.unwrap_or_else(|| after.split_at(length));
+        let (name, default) = written.split_once(":-").map_or((written, None), |(name, word)| (name, Some(word)));
+        let name = name.strip_prefix("env:").unwrap_or(name);
+        if braced.is_none() && !is_variable(name) {
+            // `$1` of a shell.
             out.push('$');
+            literal.push('$');
             rest = after;
             continue;
         }
+        if !is_variable(name) || default.is_some_and(|word| word.contains("${")) {
+            return Err(format!("`${{{written}}}` is no variable"));
+        }
         has_variable = true;
-        let default = default.map_or_else(String::new, |word| format!(" | default('{word}')"));
-        let _ = write!(out, "{before}{{{{ env.{name}{default} }}}}");
+        let is_key = is_secret || looks_secret(name);
+        if is_key && default.is_some_and(|word| !word.is_empty()) {
+            notes.push(format!("the default of {name} is not copied: set {name}"));
+        }
+        let default = default.filter(|_| !is_key).map(|word| format!(" | default({})", quote(word)));
+        let _ = write!(out, "{{{{ env.{name}{} }}}}", default.unwrap_or_default());
         rest = end;
     }
-    out += rest;
-    let is_secret = looks_secret(key) || key.eq_ignore_ascii_case("authorization");
-    if has_variable || !is_secret || value.is_empty() {
-        return out;
+    out += &escape_template(rest);
+    literal += rest;
+    // Beside a variable, letters are part of a key.
+    let mut words = literal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let is_scheme = |word: &str| ["bearer", "basic", "token"].iter().any(|known| word.eq_ignore_ascii_case(known));
+    if !is_secret || value.is_empty() || (has_variable && words.all(is_scheme)) {
+        return Ok(out);
     }
-    let variable: String =
+    let mut variable: String =
         key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    if !is_variable(&variable) {
+        variable.insert(0, '_');
+    }
     notes.push(format!("its {key} is not copied: set {variable}"));
-    format!("{{{{ env.{variable} }}}}")
+    name_variable(&variable)
+}
+
+/// A word of a command line after `flag`: `VALUE`, `--api-key=VALUE`, `TOKEN=VALUE`, `Authorization: VALUE`.
+fn translate_word(flag: &str, word: &str, notes: &mut Vec<String>) -> Result<String, String> {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let parts = ["=", ": "].iter().find_map(|sign| {
+        let (name, value) = word.split_once(sign).filter(|(name, _)| is_name(name))?;
+        Some((name, sign, value))
+    });
+    match parts.filter(|_| !looks_secret(flag)) {
+        Some((name, sign, value)) => {
+            Ok(format!("{name}{sign}{}", translate_value(name.trim_start_matches('-'), value, notes)?))
+        }
+        None => translate_value(flag, word, notes),
+    }
 }
 
 /// The texts of a list, or of one text.
@@ -72,71 +138,92 @@ const SERVER_KEYS: [&str; 21] = [
 
 /// A server of tools, in the forms of `mcpServers` and of those who spell it a little otherwise.
 pub(super) fn take_server(home: &mut ForeignHome<'_>, name: &str, server: &Value) {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| server[*key].as_str()).map(str::to_owned);
     let mut notes = Vec::new();
+    let file = home.name_file(name);
+    let written = match refuse_server_name(&file).filter(|_| !file.is_empty()) {
+        Some(why) => Err(why),
+        None => write_server(home, server, &mut notes),
+    };
+    match written {
+        Ok(text) => {
+            let to = Path::new("mcp").join(format!("{file}.yaml"));
+            home.add("server", file, EntryPlan::Write(to, text), notes.join("; "));
+        }
+        Err(why) => home.leave("server", name, why),
+    }
+}
+
+/// The file of a server, or why there is none.
+fn write_server(home: &ForeignHome<'_>, server: &Value, notes: &mut Vec<String>) -> Result<String, String> {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| server[*key].as_str()).map(str::to_owned);
     let mut out = String::new();
     let command = ["command", "cmd"].iter().find(|key| !server[**key].is_null());
     let mut line: Vec<String> = command.map(|key| list_texts(&server[*key])).unwrap_or_default();
     line.extend(list_texts(&server["args"]));
-    let url = text(&["url", "httpUrl", "serverUrl", "uri"]);
-    match (&url, line.is_empty()) {
-        (None, true) => return home.leave("server", name, "it names neither a command nor an address"),
-        (_, false) => {
+    match (line.first(), text(&["url", "httpUrl", "serverUrl", "uri"])) {
+        (None, None) => return Err("it names neither a command nor an address".to_owned()),
+        (Some(program), _) if program.trim().is_empty() => return Err("its command names no program".to_owned()),
+        // One that is unset would leave none.
+        (Some(program), _) if program.starts_with('$') && is_variable(program.trim_matches(['$', '{', '}'])) => {
+            return Err("its program is a variable".to_owned());
+        }
+        (Some(_), _) => {
             // `--api-key VALUE`
-            let keys = std::iter::once("").chain(line.iter().map(|word| {
+            let flags = iter::once("").chain(line.iter().map(|word| {
                 if word.starts_with('-') && !word.contains('=') { word.trim_start_matches('-') } else { "" }
             }));
-            let words: Vec<String> = line
+            let words: Result<Vec<String>, String> = line
                 .iter()
-                .zip(keys)
-                .map(|(word, key)| quote(&translate_value(key, &home.fill_root(word), &mut notes)))
+                .zip(flags)
+                .map(|(word, flag)| Ok(quote(&translate_word(flag, &home.fill_root(word), notes)?)))
                 .collect();
-            let _ = writeln!(out, "command: [{}]", words.join(", "));
+            let _ = writeln!(out, "command: [{}]", words?.join(", "));
         }
-        (Some(url), true) => drop(writeln!(out, "url: {}", quote(&translate_value("", url, &mut notes)))),
+        (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => {
+            let _ = writeln!(out, "url: {}", quote(&translate_value("", &url, notes)?));
+        }
+        (None, Some(_)) => return Err("its address does not begin with http:// or https://".to_owned()),
     }
     if text(&["type", "transport"]).as_deref() == Some("sse") {
         notes.push("its transport `sse` is asked as `http`".to_owned());
     }
-    let (mut env, mut headers) = (Vec::new(), Vec::new());
+    let (mut env, mut headers) = (BTreeMap::new(), BTreeMap::new());
     for (key, value) in ["env", "envs", "environment"].iter().flat_map(|key| entries(&server[*key])) {
-        env.push(format!("{}: {}", quote(key), quote(&translate_value(key, text_of(value).as_str(), &mut notes))));
+        env.insert(key.clone(), translate_value(key, &text_of(value), notes)?);
     }
     for key in ["env_vars", "env_keys"].iter().flat_map(|key| list_texts(&server[*key])) {
-        env.push(format!("{}: {}", quote(&key), quote(&format!("{{{{ env.{key} }}}}"))));
+        let variable = name_variable(&key)?;
+        env.entry(key).or_insert(variable);
     }
     for (key, value) in ["headers", "http_headers"].iter().flat_map(|key| entries(&server[*key])) {
-        headers.push(format!(
-            "{}: {}",
-            quote(key),
-            quote(&translate_value(key, text_of(value).as_str(), &mut notes))
-        ));
+        headers.insert(key.clone(), translate_value(key, &text_of(value), notes)?);
     }
     if let Some(variable) = text(&["bearer_token_env_var"]) {
-        headers.push(format!("Authorization: {}", quote(&format!("Bearer {{{{ env.{variable} }}}}"))));
+        headers.insert("Authorization".to_owned(), format!("Bearer {}", name_variable(&variable)?));
     }
-    for (key, list) in [("env", env), ("headers", headers)] {
-        if !list.is_empty() {
-            let _ = writeln!(out, "{key}: {{ {} }}", list.join(", "));
+    for (key, values, is_taken) in [("env", env, !line.is_empty()), ("headers", headers, line.is_empty())] {
+        let values: Vec<String> =
+            values.iter().map(|(name, value)| format!("{}: {}", quote(name), quote(value))).collect();
+        if is_taken && !values.is_empty() {
+            let _ = writeln!(out, "{key}: {{ {} }}", values.join(", "));
+        } else if !values.is_empty() {
+            notes.push(format!("without `{key}`"));
         }
     }
     for (key, _) in entries(server).filter(|(key, _)| !SERVER_KEYS.contains(&key.as_str())) {
         notes.push(format!("without `{key}`"));
     }
-    let is_off = server["disabled"] == true || server["enabled"] == false;
-    if is_off {
+    if server["disabled"] == true || server["enabled"] == false {
         out += "enabled: false\n";
     }
-    let name = home.name_file(name);
-    let to = Path::new("mcp").join(format!("{name}.yaml"));
-    home.add("server", name, EntryPlan::Write(to, out), notes.join("; "));
+    Ok(out)
 }
 
 pub(super) fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-fn text_of(value: &Value) -> String {
+pub(super) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -165,6 +252,10 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
                 key => notes.push(format!("without `{key}`")),
             }
         }
+        if body.trim().is_empty() {
+            home.leave("command", name, "it has no text");
+            continue;
+        }
         let body = home.fill_root(&body);
         if body.contains("!`") {
             notes.push("commands in its text do not run".to_owned());
@@ -174,59 +265,8 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
     }
 }
 
-/// Agents: Markdown whose body is the system prompt.
-pub(super) fn take_agents(home: &mut ForeignHome<'_>, folders: &[String]) {
-    for (name, path) in home.list(folders, ".md") {
-        let Some(text) = home.read_path(&path) else { continue };
-        let Ok((head, body)) = split_head(&text) else {
-            home.leave("agent", name, "its head cannot be read");
-            continue;
-        };
-        let mut notes = Vec::new();
-        let mut out = String::new();
-        for (key, value) in &head {
-            match key.as_str() {
-                "name" => {}
-                "description" => drop(writeln!(out, "description: {}", quote(text_of(value).trim()))),
-                "tools" => out += &translate_tools(value, &mut notes),
-                "model" if value == "inherit" => {}
-                "model" => notes.push(format!("without its model {}: it has that of its caller", text_of(value))),
-                key => notes.push(format!("without `{key}`")),
-            }
-        }
-        let body = if ["{{", "{%", "{#"].iter().any(|mark| body.contains(mark)) {
-            format!("{{% raw %}}{body}{{% endraw %}}")
-        } else {
-            body
-        };
-        let _ = writeln!(out, "system_prompt: {}", quote(body.trim()));
-        let name = home.name_file(&name);
-        let to = Path::new("agents").join(format!("{name}.yaml"));
-        home.add("agent", name, EntryPlan::Write(to, out), notes.join("; "));
-    }
-}
-
-/// The line `tools` of an agent.
-fn translate_tools(value: &Value, notes: &mut Vec<String>) -> String {
-    let names = match value {
-        Value::String(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
-        // opencode says which are off.
-        Value::Object(_) => entries(value).filter(|(_, on)| **on == true).map(|(name, _)| name.clone()).collect(),
-        other => list_texts(other),
-    };
-    let mut own = Vec::new();
-    for name in names.iter().filter(|name| !name.is_empty()) {
-        match find_own_tool(name).filter(|own| !own.contains("__")) {
-            Some(name) if !own.contains(&name) => own.push(name),
-            Some(_) => {}
-            None => notes.push(format!("without the tool {name}")),
-        }
-    }
-    if own.is_empty() { String::new() } else { format!("tools: [{}]\n", own.join(", ")) }
-}
-
 /// The head of a Markdown file as data, and what follows it.
-fn split_head(text: &str) -> Result<(Map<String, Value>, String), String> {
+pub(super) fn split_head(text: &str) -> Result<(Map<String, Value>, String), String> {
     let parts = frontmatter::split_head(text).map_err(|error| error.to_string())?;
     let head = match parts.head {
         None => Map::new(),
@@ -249,12 +289,16 @@ fn read_plain_line(line: &str) -> Option<(String, Value)> {
 
 /// A model at an endpoint.
 pub(super) fn take_model(home: &mut ForeignHome<'_>, name: &str, base_url: &str, key: Option<&str>, model: &str) {
-    let mut out = format!("provider: openai\nbase_url: {}\nmodel: {}\n", quote(base_url), quote(model));
+    if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
+        return home.leave("model", name, "its address does not begin with http:// or https://");
+    }
+    let mut out =
+        format!("provider: openai\nbase_url: {}\nmodel: {}\n", quote_literal(base_url), quote_literal(model));
     let mut note = String::new();
     // `$NAME` and `{env:NAME}` name a variable; anything else would be the key itself.
     let variable = key.and_then(|key| {
         let inner = key.strip_prefix("{env:").and_then(|key| key.strip_suffix('}')).or(key.strip_prefix('$'));
-        inner.map(|name| name.trim_matches(['{', '}']).to_owned())
+        inner.map(|name| name.trim_matches(['{', '}']).to_owned()).filter(|name| is_variable(name))
     });
     match (key, variable) {
         (_, Some(variable)) => drop(writeln!(out, "api_key: {{ env: {variable} }}")),

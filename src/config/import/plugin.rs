@@ -5,9 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::agents::take_agents;
 use super::claude::take_hooks;
 use super::home::{ForeignHome, clean_name, parse_commented};
-use super::parts::{list_texts, take_agents, take_commands, take_servers};
+use super::parts::{list_texts, take_commands, take_servers};
 use super::tree::digest_tree;
 use super::{ForeignAgent, ImportEntry};
 

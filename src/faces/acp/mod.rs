@@ -7,6 +7,7 @@ mod rpc;
 mod updates;
 mod editor;
 mod content;
+mod place;
 mod session;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::conversation::session::Store;
 use crate::faces::serving::ServingSetup;
 
 use editor::EditorOffers;
+use place::read_place;
 use rpc::{RpcError, RpcPeer};
 use session::{AcpSession, MODEL_ADVICE, OpenSessions};
 use updates::send_update;
@@ -31,7 +33,7 @@ use updates::send_update;
 /// The version of the protocol.
 const VERSION: u64 = 1;
 /// The longest line that is read: pictures are in base64.
-const LONGEST_LINE: u64 = 64 * 1024 * 1024;
+const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// The agent of an editor.
 struct AcpServer {
@@ -49,12 +51,20 @@ struct AcpServer {
 /// A thread cannot be started.
 pub fn serve_editor(setup: ServingSetup, runtime: &Runtime) -> io::Result<()> {
     let peer = RpcPeer::start(io::stdout())?;
+    let reader = Arc::clone(&peer);
     let (sender, mut lines) = mpsc::unbounded_channel();
     let read = move || {
         let mut input = io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            match input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            match input.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line) {
+                Ok(LONGEST_LINE) if !line.ends_with(b"\n") => {
+                    let why = format!("a message has at most {} MiB", LONGEST_LINE >> 20);
+                    reader.respond(&Value::Null, Err(RpcError::new(RpcError::REQUEST, why)));
+                    if input.skip_until(b'\n').is_err() {
+                        return;
+                    }
+                }
                 // A line without its end is half a message: the editor is gone.
                 Ok(1..) if line.ends_with(b"\n") => {
                     if sender.send(line).is_err() {
@@ -112,6 +122,9 @@ impl AcpServer {
         }
         let params = message["params"].take();
         match (message["method"].as_str().map(str::to_owned), message["id"].take()) {
+            (None, id) if !message["method"].is_null() => {
+                self.peer.respond(&id, Err(RpcError::new(RpcError::REQUEST, "a method is a text")));
+            }
             (None, id) => {
                 message["id"] = id;
                 self.peer.take_answer(&mut message);
@@ -138,10 +151,15 @@ impl AcpServer {
         // A cancel that follows is of this message.
         if method == "session/prompt"
             && let Ok(session) = self.find(&params)
+            && let Ok(name) = word(&params, "sessionId")
             && session.is_free()
         {
-            session.cancel.reset();
-            self.prompts().insert(id.to_string(), word(&params, "sessionId").unwrap_or_default().to_owned());
+            let mut prompts = self.prompts();
+            // The task of one that came before may not have begun.
+            if !prompts.values().any(|of| of == name) {
+                session.cancel.reset();
+                prompts.insert(id.to_string(), name.to_owned());
+            }
         }
         let server = Arc::clone(self);
         tokio::spawn(async move {
@@ -187,6 +205,7 @@ impl AcpServer {
             }
             "session/load" | "session/resume" => {
                 let id = word(params, "sessionId")?.to_owned();
+                read_place(params)?;
                 // One that is open is closed first: an editor that opens it again wants it from the beginning.
                 let open = self.sessions().remove(&id);
                 if let Some(open) = open {

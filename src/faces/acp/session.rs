@@ -1,13 +1,13 @@
 //! A session of an editor: a conversation with an agent, and what the person chose for it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
 
 use super::content::{read_prompt, replay_items};
 use super::editor::{EditorOffers, EditorPerson};
+use super::place::read_place;
 use super::rpc::{RpcError, RpcPeer};
 use super::updates::{AskedCall, UpdateSink, chunk, send_update};
 use crate::agent::assembly::{self, RunOptions, Services, SessionChoice, SetupError};
@@ -15,17 +15,12 @@ use crate::agent::{
     Cancel, Conversation, Emitter, ReachedLimit, Run, RunInput, TurnStop, end_session, exit, run_compression,
     run_input,
 };
-use crate::base::secrets::Secret;
-use crate::config::{
-    ApprovalMode, Config, LoadOptions, McpPermission, McpSandbox, McpServerConfig, Mode, OwnCommand, SettingFlag,
-    WrittenDuration, refuse_server_name,
-};
+use crate::config::{ApprovalMode, Config, LoadOptions, Mode, OwnCommand, SettingFlag};
 use crate::conversation::message::UserText;
 use crate::faces::chat;
 use crate::faces::chat::undo::{UndoGround, bring_back, parse_undo, take_back};
 use crate::faces::collector::CollectorExport;
 use crate::faces::serving::{ClientAdditions, ServingError, ServingSetup, load_with_additions};
-use crate::files::canonicalize;
 use crate::files::workspace::Workspace;
 use crate::model::effort::Effort;
 use crate::safety::{Approver, sandbox};
@@ -75,10 +70,7 @@ impl AcpSession {
         params: &Value,
         choice: &SessionChoice,
     ) -> Result<(String, Self), RpcError> {
-        let cwd = params["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_absolute());
-        let cwd = cwd.ok_or_else(|| RpcError::params("`cwd` is an absolute path"))?;
-        let servers = read_servers(&params["mcpServers"])?;
-        let added = ClientAdditions { servers, dirs: read_dirs(&params["additionalDirectories"])? };
+        let (cwd, added) = read_place(params)?;
         let (workspace, config) = setup.load_with(cwd, &added, setup.flags.clone())?;
         sandbox::limit_rendering(*config.settings.templates.timeout);
         setup.check_model(&config, MODEL_ADVICE)?;
@@ -348,51 +340,6 @@ impl From<ServingError> for RpcError {
 
 fn refuse_setup(error: SetupError) -> RpcError {
     RpcError::new(RpcError::INTERNAL, error.message)
-}
-
-/// The directories beside the workspace that an editor passes, with links followed.
-fn read_dirs(passed: &Value) -> Result<Vec<String>, RpcError> {
-    let read = |dir: &Value| {
-        let dir = dir.as_str().map(Path::new).filter(|dir| dir.is_absolute());
-        let real = dir.and_then(|dir| canonicalize(dir).ok()).filter(|dir| dir.is_dir());
-        real.and_then(|dir| dir.to_str().map(str::to_owned))
-            .ok_or_else(|| RpcError::params("an additional directory is an absolute path that exists"))
-    };
-    passed.as_array().into_iter().flatten().map(read).collect()
-}
-
-/// The servers of tools that an editor passes, under the same policy as the person's own.
-fn read_servers(passed: &Value) -> Result<Vec<McpServerConfig>, RpcError> {
-    let read = |server: &Value| {
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let pairs = |list: &Value| -> BTreeMap<String, Secret> {
-            let all = list.as_array().into_iter().flatten();
-            all.map(|pair| (word(&pair["name"]), Secret::new(word(&pair["value"])))).collect()
-        };
-        let mut command: Vec<String> = server["command"].as_str().map(str::to_owned).into_iter().collect();
-        command.extend(server["args"].as_array().into_iter().flatten().map(word));
-        let name = word(&server["name"]);
-        if name.is_empty() || command.is_empty() && !server["url"].is_string() {
-            return Err(RpcError::params("a server of tools has a name, and a command or an address"));
-        }
-        if let Some(why) = refuse_server_name(&name) {
-            return Err(RpcError::params(why));
-        }
-        Ok(McpServerConfig {
-            name,
-            enabled: true,
-            command,
-            env: pairs(&server["env"]),
-            url: server["url"].as_str().map(str::to_owned),
-            headers: pairs(&server["headers"]),
-            oauth: None,
-            tools: vec!["*".to_owned()],
-            permission: McpPermission::Ask,
-            timeout: WrittenDuration::from_secs(60),
-            sandbox: McpSandbox::default(),
-        })
-    };
-    passed.as_array().into_iter().flatten().map(read).collect()
 }
 
 /// The sessions that are open, by id.

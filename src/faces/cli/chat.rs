@@ -120,7 +120,9 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         SessionChoice::Id(id) | SessionChoice::Fork(ForkPoint { id, .. }) => assembly::open_store(&config)
             .summarize(id)
             .is_ok_and(|about| Path::new(&about.workspace) == workspace.root()),
-        SessionChoice::New | SessionChoice::Latest | SessionChoice::Ephemeral => true,
+        SessionChoice::New | SessionChoice::Latest | SessionChoice::Ephemeral => {
+            place.workspace.root().to_str().is_some()
+        }
     };
     options.is_undoable = interactive && session != SessionChoice::Ephemeral && is_of_here();
     options.tape = run::open_tape(&args.turn.recording, &config, &place.workspace)?;

@@ -1,11 +1,16 @@
 //! `agent import`: takes over what a person set up for another agent. A table first, then what is new is written.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::iter;
+use std::path::Path;
 
 use crate::base::text::count_noun;
 use crate::config::{
     EntryPlan, EntryState, ForeignAgent, ImportEntry, PROJECT_FOLDER, read_setups, settle_entries, write_entry,
 };
+use crate::faces::chat;
+use crate::files;
 
 use super::setup::CliSetup;
 use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_visible};
@@ -21,7 +26,8 @@ pub(super) fn import_setup(
     // What the workspace brings along is taken only when a person names it.
     let own = ForeignAgent::ALL.into_iter().filter(|agent| *agent != ForeignAgent::McpJson);
     let agents = source.map_or_else(|| own.collect(), |agent| vec![agent]);
-    let found = read_setups(&agents, &dirs.home, workspace.root(), is_project);
+    let mut found = read_setups(&agents, &dirs.home, workspace.root(), is_project);
+    found.iter_mut().for_each(leave_hidden);
     let (from, to) = if is_project {
         (workspace.root(), workspace.root().join(PROJECT_FOLDER))
     } else {
@@ -33,8 +39,11 @@ pub(super) fn import_setup(
         return Ok(exit::DONE);
     }
     // Others made the workspace: nothing is written through their links.
-    let folders = ["", "agents", "commands", "hooks", "mcp", "models", "skills"].map(|folder| to.join(folder));
-    if let Some(link) = folders.iter().find(|folder| is_project && folder.is_symlink()) {
+    let folders = ["agents", "commands", "hooks", "mcp", "models", "skills"].map(|folder| to.join(folder));
+    let leads_out = |dir: &Path| {
+        dir.is_symlink() || files::canonicalize(dir).is_ok_and(|whole| !whole.starts_with(workspace.root()))
+    };
+    if let Some(link) = iter::once(&to).chain(&folders).find(|dir| is_project && leads_out(dir)) {
         let why = format!("{} is a link, and nothing is written through it", link.display());
         return Err(CommandFailure::word(exit::CONFIGURATION, why));
     }
@@ -72,6 +81,16 @@ pub(super) fn import_setup(
     let next = if is_project { "a chat asks whether they are trusted" } else { "`agent config check` reads them" };
     note_progress(&format!("{count} in {} now; {next}.", to.display()));
     Ok(exit::DONE)
+}
+
+/// A command of the name of a built-in one would never be used.
+fn leave_hidden(entry: &mut ImportEntry) {
+    let EntryPlan::Write(to, _) = &entry.plan else { return };
+    let name = to.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    if entry.kind == "command" && chat::is_built_in(name) {
+        entry.note = format!("/{name} is built in");
+        entry.plan = EntryPlan::Left;
+    }
 }
 
 pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {

@@ -24,7 +24,7 @@ use choices::{
 pub(super) const MODEL: &str = "models/default.yaml";
 
 pub(super) fn run_init(setup: &CliSetup, dir: Option<PathBuf>, copies: &InitCopies) -> CommandOutcome {
-    let dir = dir.unwrap_or_else(|| setup.env.dirs().config);
+    let dir = dir.unwrap_or_else(|| setup.own_dir());
     let (chosen, files) = if *copies == InitCopies::default() {
         let chosen = choose_model(setup, &dir)?;
         let file = match &chosen {
@@ -72,8 +72,7 @@ pub(super) fn choose_first_model(setup: &CliSetup) -> Result<Option<&'static str
     let question = "No model is set up yet. Which server should answer? (Ctrl-C leaves)\n";
     let (choices, chosen) = ask_for_server(setup, question, Some(DEMO))?;
     let Some(choice) = choices.get(chosen) else { return Ok(Some("demo")) };
-    let file =
-        config::write_own(setup.env.dirs().config.join(MODEL), &format_model_file(&fill_file(setup, choice)?))?;
+    let file = config::write_own(setup.own_dir().join(MODEL), &format_model_file(&fill_file(setup, choice)?))?;
     if !file.written {
         let why = format!("{} exists, and names no model that can be reached: edit it", file.path.display());
         return Err(CommandFailure::usage(why));

@@ -74,7 +74,7 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
         McpCommand::Login { name } => login::log_in(&setup, &name),
         McpCommand::Logout { name } => login::log_out(&setup, &name),
         McpCommand::Remove { name } => {
-            let path = setup.env.dirs().config.join("mcp").join(format!("{}.yaml", check_name(&name)?));
+            let path = setup.own_dir().join("mcp").join(format!("{}.yaml", check_name(&name)?));
             fs::remove_file(&path).map_err(|error| {
                 CommandFailure::usage(format!("{}: {error} (`agent mcp list` names the servers)", path.display()))
             })?;
@@ -173,7 +173,7 @@ fn add_server(setup: &CliSetup, args: McpAddArgs) -> CommandOutcome {
         }
         file.insert("oauth".to_owned(), oauth);
     }
-    let dir = setup.env.dirs().config.join("mcp");
+    let dir = setup.own_dir().join("mcp");
     let path = dir.join(format!("{}.yaml", check_name(&name)?));
     let failed =
         |error: std::io::Error| CommandFailure::word(exit::FAILED, format!("{}: {error}", path.display()));

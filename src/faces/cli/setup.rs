@@ -128,6 +128,11 @@ impl CliSetup {
         self.global.config.clone().or_else(|| self.env.get("AGENT_CONFIG").map(PathBuf::from))
     }
 
+    /// The directory of the person's own configuration: what is written there is read by the same command.
+    pub(super) fn own_dir(&self) -> PathBuf {
+        self.given_dir().unwrap_or_else(|| self.env.dirs().config)
+    }
+
     /// A progress bar for work that may take long.
     pub(super) fn bar(&self) -> Bar {
         let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");

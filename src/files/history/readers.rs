@@ -22,7 +22,7 @@ const MOST_AT_ONCE: usize = 64;
 const MOST_WAITING: usize = 32;
 
 /// A file that a look came by, and is to be read.
-pub(super) struct FoundFile {
+pub(super) struct UnreadFile {
     pub name: OsString,
     /// Its path in the workspace.
     pub path: PathBuf,
@@ -33,14 +33,14 @@ pub(super) struct FoundFile {
 }
 
 /// A file that was read, or why the store could not keep it.
-pub(super) type ReadFile = io::Result<(FoundFile, PathState)>;
+pub(super) type FileReading = io::Result<(UnreadFile, PathState)>;
 
-type FilesOfDir = (Arc<Dir>, Vec<FoundFile>);
+type FilesOfDir = (Arc<Dir>, Vec<UnreadFile>);
 
 /// Threads that read, and keep what they read.
 pub(super) struct FileReaders {
     queue: SyncSender<FilesOfDir>,
-    read: Receiver<Vec<ReadFile>>,
+    read: Receiver<Vec<FileReading>>,
     /// The number of parts that were given and not taken back.
     given: usize,
 }
@@ -61,7 +61,7 @@ impl FileReaders {
     }
 
     /// Gives files of a directory to the threads. Returns what was read meanwhile.
-    pub fn give(&mut self, dir: &Arc<Dir>, mut files: Vec<FoundFile>) -> Vec<ReadFile> {
+    pub fn give(&mut self, dir: &Arc<Dir>, mut files: Vec<UnreadFile>) -> Vec<FileReading> {
         while !files.is_empty() {
             let rest = files.split_off(files.len().min(MOST_AT_ONCE));
             let part = std::mem::replace(&mut files, rest);
@@ -70,24 +70,24 @@ impl FileReaders {
                 self.given += 1;
             }
         }
-        let read: Vec<Vec<ReadFile>> = self.read.try_iter().collect();
+        let read: Vec<Vec<FileReading>> = self.read.try_iter().collect();
         self.given -= read.len();
         read.into_iter().flatten().collect()
     }
 
     /// Waits until everything is read. Returns what was not returned yet.
-    pub fn wait(&mut self) -> Vec<ReadFile> {
+    pub fn wait(&mut self) -> Vec<FileReading> {
         let given = std::mem::take(&mut self.given);
         self.read.iter().take(given).flatten().collect()
     }
 }
 
-fn read_given(given: &Mutex<Receiver<FilesOfDir>>, done: &Sender<Vec<ReadFile>>, store: &ContentStore) {
+fn read_given(given: &Mutex<Receiver<FilesOfDir>>, done: &Sender<Vec<FileReading>>, store: &ContentStore) {
     loop {
         // Held while it waits: one thread waits for files, the others for their turn.
         let next = given.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((dir, files)) = next else { return };
-        let read = |file: FoundFile| read_file(&dir, &file, store).map(|state| (file, state));
+        let read = |file: UnreadFile| read_file(&dir, &file, store).map(|state| (file, state));
         if done.send(files.into_iter().map(read).collect()).is_err() {
             return;
         }
@@ -95,8 +95,8 @@ fn read_given(given: &Mutex<Receiver<FilesOfDir>>, done: &Sender<Vec<ReadFile>>,
 }
 
 /// What a file is. Its content is kept, unless it is too large or cannot be read.
-pub(super) fn read_file(dir: &Dir, found: &FoundFile, store: &ContentStore) -> io::Result<PathState> {
-    let FoundFile { name, mode, stamp, .. } = found;
+pub(super) fn read_file(dir: &Dir, found: &UnreadFile, store: &ContentStore) -> io::Result<PathState> {
+    let UnreadFile { name, mode, stamp, .. } = found;
     let is_small = |bytes: &Vec<u8>| bytes.len() as u64 <= LARGEST_FILE;
     let content = match stamp.len {
         0..=LARGEST_FILE => dir.file(name).and_then(|mut file| file.read(LARGEST_FILE + 1)).ok().filter(is_small),

@@ -22,7 +22,7 @@ use super::content::ContentStore;
 use super::excluded::is_git_dir;
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
-use super::readers::{FileReaders, FoundFile, LARGEST_FILE, ReadFile, read_file};
+use super::readers::{FileReaders, FileReading, LARGEST_FILE, UnreadFile, read_file};
 use super::state::{PathChange, PathState};
 #[cfg(target_os = "linux")]
 use super::watch::DirWatch;
@@ -113,7 +113,7 @@ struct WorkspaceScan<'scope, 'env> {
     /// The number of entries that the workspace has, as far as it is looked through.
     entries: usize,
     /// The files of the directory that is looked through, which are to be read.
-    unread: Vec<FoundFile>,
+    unread: Vec<UnreadFile>,
     /// The number of files to read that were come by.
     come_by: usize,
     scope: &'scope Scope<'scope, 'env>,
@@ -314,7 +314,7 @@ impl WorkspaceScan<'_, '_> {
             known => known,
         };
         let before = known.map_or(PathState::Absent, |known| known.state);
-        let found = FoundFile { name: name.to_owned(), path, mode: facts.mode, stamp, before };
+        let found = UnreadFile { name: name.to_owned(), path, mode: facts.mode, stamp, before };
         if facts.kind == DirEntryKind::File {
             self.unread.push(found);
         } else {
@@ -345,7 +345,7 @@ impl WorkspaceScan<'_, '_> {
         self.note_all(read)
     }
 
-    fn note_all(&mut self, read: impl IntoIterator<Item = ReadFile>) -> Result<(), ScanError> {
+    fn note_all(&mut self, read: impl IntoIterator<Item = FileReading>) -> Result<(), ScanError> {
         for read in read {
             let (found, state) = read?;
             self.note(found, state);
@@ -354,7 +354,7 @@ impl WorkspaceScan<'_, '_> {
     }
 
     /// Notes what is at a path now.
-    fn note(&mut self, FoundFile { path, stamp, before, .. }: FoundFile, state: PathState) {
+    fn note(&mut self, UnreadFile { path, stamp, before, .. }: UnreadFile, state: PathState) {
         if before != state {
             self.found.changes.push(PathChange::new(&path, before, state.clone()));
         }

@@ -37,7 +37,7 @@ impl FileHistory {
         let changes = own.changes.iter().filter(|change| change.to_path().is_relative() && is_meant(&change.path));
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
-        let planned = plan_reversal(to, changes, &mut tracker.store);
+        let planned = plan_reversal(to, changes, &tracker.store);
         let mut plan = planned.map_err(|error| format!("contents cannot be read: {error}"))?;
         plan.gaps = own.gaps;
         plan.lost.extend(own.lost.into_iter().filter(|path| is_meant(path)));

@@ -11,7 +11,7 @@ use super::content::ContentStore;
 use super::excluded::{AppearedPaths, ExcludedEntries};
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
-use super::readers::{FoundFile, read_file};
+use super::readers::{UnreadFile, read_file};
 use super::scan::{ScanError, ScanFindings, SeenPaths, TICK, read_other, scan};
 use super::state::{PathChange, PathState};
 #[cfg(target_os = "linux")]
@@ -78,7 +78,7 @@ pub(super) fn look_at(path: &Path, store: &ContentStore) -> io::Result<PathState
     let Ok((facts, stamp)) = dir.examine(name) else { return Ok(PathState::Absent) };
     let state = match facts.kind {
         DirEntryKind::File => {
-            let found = FoundFile {
+            let found = UnreadFile {
                 name: name.to_owned(),
                 path: path.to_path_buf(),
                 mode: facts.mode,

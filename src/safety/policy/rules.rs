@@ -69,7 +69,7 @@ impl PolicyRules {
     /// `read_file`.
     pub fn denied_to(&self, tool: &str) -> Vec<GlobPattern> {
         let denies = |rule: &&PolicyRule| {
-            rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies_reading())
+            rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies(Opens::ToRead))
         };
         let pattern = |rule: &PolicyRule| match &rule.scope {
             RuleScope::Path(pattern) => Some(pattern.glob().clone()),
@@ -216,9 +216,9 @@ impl PolicyRule {
         Ok(Self { effect, tool: GlobPattern::word(tool)?, scope, text: rule.to_string() })
     }
 
-    /// True if it denies a path to `read_file`, and so to every tool that reads.
-    fn denies_reading(&self) -> bool {
-        self.effect == RuleEffect::Deny && self.tool.matches(Opens::ToRead.tool())
+    /// True if it denies a path to `read_file` or `write_file`, and so to every tool that does the same with files.
+    fn denies(&self, opens: Opens) -> bool {
+        self.effect == RuleEffect::Deny && self.tool.matches(opens.tool())
     }
 
     fn matches(&self, call: &ProposedCall<'_>) -> RuleMatch {
@@ -231,9 +231,9 @@ impl PolicyRule {
             }
             RuleScope::Path(pattern) => {
                 let leaves_out = self.effect == RuleEffect::Deny && LEAVE_OUT.contains(&call.tool);
-                let reads =
-                    call.reads.iter().filter(|_| is_meant || (self.denies_reading() && call.line.is_none()));
-                let own = reads.chain(call.writes.iter().filter(|_| is_meant));
+                let concerns = |opens| is_meant || (self.denies(opens) && call.line.is_none());
+                let reads = call.reads.iter().filter(|_| concerns(Opens::ToRead));
+                let own = reads.chain(call.writes.iter().filter(|_| concerns(Opens::ToWrite)));
                 let own = own.map(|target| match pattern.restricts(target) {
                     RuleMatch::Possible if leaves_out => RuleMatch::No,
                     found => found,

@@ -111,7 +111,8 @@ fn verdict(case: &PolicyCase, workspace: &Workspace) -> Verdict {
             (call.permission, call.effects) = (Permission::Write, &[ToolEffect::Process]);
             call.line = Some(ParsedLine::new(invocation, workspace, &[], None));
         }
-        "write_file" | "edit_file" => {
+        "write_file" | "edit_file" | "apply_patch" => {
+            call.reads = if tool == "write_file" { Vec::new() } else { paths.clone() };
             (call.permission, call.effects, call.writes) = (Permission::Write, &[ToolEffect::Files], paths);
         }
         "fetch_url" => call.effects = &[ToolEffect::Network],

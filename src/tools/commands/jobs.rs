@@ -241,6 +241,11 @@ impl Jobs {
         state.jobs.get(id).map(|job| (job.command.clone(), job.hold))
     }
 
+    /// True if the command with this id was there and has ended.
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.table().state().jobs.get(id).is_some_and(|job| !job.is_running())
+    }
+
     /// News since the last call: commands that ended by themselves, and files that were restored.
     pub fn news(&self) -> Vec<String> {
         let table = self.table();

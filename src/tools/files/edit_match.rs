@@ -52,27 +52,35 @@ const TOLERANCES: [Tolerance; 3] = [
 
 /// Finds the non-empty `old` in `text` and returns the effect of replacing it by `new`.
 pub fn find_match(text: &str, old: &str, new: &str, all: bool) -> EditMatch {
-    let exact: Vec<Range<usize>> = text.match_indices(old).map(|(at, _)| at..at + old.len()).collect();
+    let exact = find_places(text, old, all);
     if !exact.is_empty() {
         return decide_match(text, exact, old, new, all, &TOLERANCES[0]);
     }
     for tolerance in &TOLERANCES {
         let wanted = Normal::new(old, tolerance).text;
         // Text of only forgiven characters would match everywhere.
-        if wanted.trim().is_empty() {
+        if tolerance.name.is_some() && wanted.trim().is_empty() {
             continue;
         }
         let normal = Normal::new(text, tolerance);
-        let found: Vec<Range<usize>> = normal
-            .text
-            .match_indices(&wanted)
-            .filter_map(|(at, _)| normal.original(at..at + wanted.len(), old))
-            .collect();
+        let found = find_places(&normal.text, &wanted, all);
+        let found: Vec<Range<usize>> = found.into_iter().filter_map(|range| normal.original(range, old)).collect();
         if !found.is_empty() {
             return decide_match(text, found, old, new, all, tolerance);
         }
     }
     EditMatch::Missing
+}
+
+/// The places of the non-empty `wanted`. If only one is to be replaced, one that overlaps it counts as well.
+fn find_places(text: &str, wanted: &str, all: bool) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = text.match_indices(wanted).map(|(at, _)| at..at + wanted.len()).collect();
+    if let ([only], false) = (&places[..], all) {
+        let after = only.start + wanted.chars().next().map_or(1, char::len_utf8);
+        let second = text[after..].find(wanted).map(|at| after + at..after + at + wanted.len());
+        places.extend(second);
+    }
+    places
 }
 
 /// The ways to compare lines, the strictest first.
@@ -301,13 +309,14 @@ mod tests {
 
     #[test]
     fn where_an_edit_applies() {
-        let cases: [(&str, &str, &str, &str, &str); 17] = [
+        let cases: [(&str, &str, &str, &str, &str); 18] = [
             ("exact", "a b c", "b", "X", "a X c"),
             ("several lines", "1\n2\n3\n", "1\n2\n", "x\n", "x\n3\n"),
             ("a line is deleted", "1\n2\n3\n", "2\n", "", "1\n3\n"),
             ("LF for CRLF", "1\r\n2\r\n3\r\n", "1\n2", "x\ny\nz", "x\r\ny\r\nz\r\n3\r\n"),
             ("CRLF for LF", "1\n2\n", "1\r\n2", "x\r\ny", "x\ny\n"),
             ("new lines in a CRLF file", "1\r\n2\r\n", "2", "2\n3", "1\r\n2\r\n3\r\n"),
+            ("LF for the CRLF of empty lines", "a\r\n\r\n\r\nb\r\n", "\n\n\n", "\n", "a\r\nb\r\n"),
             ("a line feed takes its carriage return", "1\r\n2\r\n", "\n2", " 2", "1 2\r\n"),
             ("spaces at line ends of the file", "a  \nb\t\nc\n", "a\nb\nc", "a\nX\nc", "a  \nX\nc\n"),
             ("spaces at line ends of the old text", "a\nb\nc\n", "a \nb  ", "a \nX", "a\nX\nc\n"),
@@ -360,6 +369,12 @@ mod tests {
             EditMatch::Ambiguous { lines: vec![1, 3], forgiven: None }
         );
         assert_eq!(edited(text, "a\n", "x\n", true).as_deref(), Some("x\nb\nx\n“a”\n“a”\n"));
+        // Places may overlap.
+        assert_eq!(
+            find_match("a {\n}\n}\n}\n", "}\n}\n", "}\n", false),
+            EditMatch::Ambiguous { lines: vec![2, 3], forgiven: None }
+        );
+        assert_eq!(edited("中中中", "中中", "文", true).as_deref(), Some("文中"));
         // Guesses are never applied to several places.
         assert!(
             matches!(find_match(text, "\"a\"", "x", true), EditMatch::Ambiguous { lines, forgiven: Some(_) } if lines == [4, 5])

@@ -160,9 +160,20 @@ pub fn read_for_change(path: &str, found: &mut FoundFile, refusal: &str) -> Resu
 }
 
 /// A sentence about entries that were left out without being read.
-pub fn left_out(count: u64) -> String {
+fn left_out(count: u64) -> String {
     let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
     format!("[{count} {entries} left out: a rule denies {them}, or credentials are kept there]")
+}
+
+/// What could not be read, with the reasons.
+pub type UnreadPaths = BTreeMap<PathBuf, io::Error>;
+
+/// A line about what could not be read, with the first of it; `None` if there is nothing.
+pub fn describe_unread(workspace: &Workspace, unread: &UnreadPaths, one: &str, many: &str) -> Option<String> {
+    let (path, error) = unread.first_key_value()?;
+    let first = word_failure(&workspace.display(path), error).message;
+    let more = if unread.len() > 1 { ", …" } else { "" };
+    Some(format!("[{} could not be read: {first}{more}]", text::count_noun(unread.len() as u64, one, many)))
 }
 
 /// `12 B`, `3.4 KB`, `5.0 GB`.

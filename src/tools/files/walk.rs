@@ -3,26 +3,52 @@
 //! every user's search finds the same files.
 //!
 //! Directories are opened and listed by handles: one that is swapped for a link meanwhile is not entered. Paths that a
-//! rule denies, and those of credentials, are left out and counted.
+//! rule denies, and those of credentials, are left out and counted; so are directories that cannot be listed.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::base::output::ToolError;
 use crate::files::disk::{Dir, DirEntry, DirEntryKind};
-use crate::files::{ignored::IgnoreFiles, regular::Links};
+use crate::files::{ignored::IgnoreFiles, regular::Links, workspace::Workspace};
 use crate::safety::Reach;
 
 use super::super::aside::Abandoned;
+use super::{UnreadPaths, describe_unread, left_out};
 
 const MOST_THREADS: usize = 12;
 
+/// What a walk or a listing did not see.
+#[derive(Debug, Default)]
+pub struct WalkGaps {
+    /// The number of entries that were left out.
+    pub omitted: u64,
+    /// The directories that could not be listed.
+    closed: UnreadPaths,
+}
+
+impl WalkGaps {
+    /// Notes a directory that could not be listed, unless it has gone meanwhile.
+    pub fn add(&mut self, dir: &Path, error: io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.closed.insert(dir.to_path_buf(), error);
+        }
+    }
+
+    /// The lines that say so.
+    pub fn describe(&self, workspace: &Workspace) -> String {
+        let closed = describe_unread(workspace, &self.closed, "directory", "directories");
+        let omitted = (self.omitted > 0).then(|| left_out(self.omitted));
+        closed.into_iter().chain(omitted).map(|line| line + "\n").collect()
+    }
+}
+
 /// Visits everything below `root` that is not a directory, on several threads, in no order. Each thread makes its own
-/// visitor, which gets the directory, the entry in it, and its path. Returns the number of entries left out.
-pub fn walk_files<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> u64
+/// visitor, which gets the directory, the entry in it, and its path.
+pub fn walk_files<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> WalkGaps
 where
     V: FnMut(&Dir, &DirEntry, PathBuf),
 {
@@ -33,7 +59,7 @@ where
         ignored: IgnoreFiles::anywhere(Links::Refuse),
         queue: Mutex::default(),
         more: Condvar::new(),
-        omitted: AtomicU64::new(0),
+        gaps: Mutex::default(),
     };
     walk.queue().waiting.push(root.to_path_buf());
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -42,7 +68,7 @@ where
             scope.spawn(|| walk.work(&mut visitor()));
         }
     });
-    walk.omitted.into_inner()
+    walk.gaps.into_inner().expect("no holder of the lock panics")
 }
 
 struct FileWalk<'a> {
@@ -52,7 +78,7 @@ struct FileWalk<'a> {
     ignored: IgnoreFiles,
     queue: Mutex<WalkQueue>,
     more: Condvar,
-    omitted: AtomicU64,
+    gaps: Mutex<WalkGaps>,
 }
 
 #[derive(Default)]
@@ -92,8 +118,13 @@ impl FileWalk<'_> {
     /// Visits the entries of a directory; returns the directories in it.
     fn directory<V: FnMut(&Dir, &DirEntry, PathBuf)>(&self, path: &Path, visitor: &mut V) -> Vec<PathBuf> {
         let listed = Dir::open(path).and_then(|dir| Ok((dir.entries()?, dir)));
-        // Directories that cannot be listed are skipped.
-        let Ok((entries, dir)) = listed else { return Vec::new() };
+        let (entries, dir) = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.gaps().add(path, error);
+                return Vec::new();
+            }
+        };
         let ignored = self.ignored.read_in(path);
         let mut below = Vec::new();
         for entry in entries.iter().filter(|entry| entry.name != ".git") {
@@ -103,7 +134,7 @@ impl FileWalk<'_> {
                 continue;
             }
             if self.reach.omits(&path, self.root) {
-                self.omitted.fetch_add(1, Ordering::Relaxed);
+                self.gaps().omitted += 1;
             } else if is_dir {
                 below.push(path);
             } else {
@@ -111,6 +142,10 @@ impl FileWalk<'_> {
             }
         }
         below
+    }
+
+    fn gaps(&self) -> MutexGuard<'_, WalkGaps> {
+        self.gaps.lock().expect("no holder of the lock panics")
     }
 
     fn queue(&self) -> MutexGuard<'_, WalkQueue> {

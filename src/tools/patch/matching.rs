@@ -85,7 +85,8 @@ impl<'a> FileLines<'a> {
             ends.push(&line[body.len()..]);
         }
         let crlf = ends.iter().filter(|end| **end == "\r\n").count();
-        let feed = if crlf * 2 > ends.len() { "\r\n" } else { "\n" };
+        let ended = ends.iter().filter(|end| !end.is_empty()).count();
+        let feed = if crlf * 2 > ended { "\r\n" } else { "\n" };
         Self { lines, ends, feed }
     }
 
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn where_a_hunk_applies() {
         let two = "fn a() {\n    x\n}\nfn b() {\n    x\n}\n";
-        let cases: [(&str, &str, &str, &str); 15] = [
+        let cases: [(&str, &str, &str, &str); 16] = [
             ("one place", "a\nb\nc\n", " a\n-b\n+B", "a\nB\nc\n"),
             ("below a line", two, "@@ fn b() {\n-    x\n+    y", "fn a() {\n    x\n}\nfn b() {\n    y\n}\n"),
             ("below part of a line", two, "@@ b()\n-    x\n+    y", "fn a() {\n    x\n}\nfn b() {\n    y\n}\n"),
@@ -291,6 +292,7 @@ mod tests {
             ("added below a line", "a\nb\n", "@@ a\n+new", "a\nnew\nb\n"),
             ("into an empty file", "", "+new", "new\n"),
             ("CRLF", "a\r\nb\r\n", " a\n-b\n+B\n+C", "a\r\nB\r\nC\r\n"),
+            ("CRLF without a final one", "a\r\nb", " a\n+X\n b", "a\r\nX\r\nb"),
             ("spaces at line ends", "a  \nb\n", " a\n-b\n+B", "a  \nB\n"),
             ("typographic punctuation", "“a”\nb\n", " \"a\"\n-b\n+B", "“a”\nB\n"),
             ("no final line feed stays so", "a\nb", "-b\n+B", "a\nB"),

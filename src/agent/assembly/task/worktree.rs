@@ -55,13 +55,10 @@ impl Worktree {
     pub(in super::super) async fn add(ground: &AgentInputs, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
         let workspace = &ground.workspace;
-        let repository = workspace.root().join(".git");
-        if !is_dir(&repository) {
-            return Err(failed(format!(
-                "{} is not the root of a git repository; leave `isolation` out, or start there",
-                workspace.root().display()
-            )));
+        if let Some(why) = Self::find_obstacle(workspace) {
+            return Err(failed(format!("{why}, or leave `isolation` out")));
         }
+        let repository = workspace.root().join(".git");
         let all = ground.config.dirs.cache.join("worktrees");
         fs::create_dir_all(&all).map_err(|error| failed(format!("{}: {error}", all.display())))?;
         let path =
@@ -76,6 +73,10 @@ impl Worktree {
         let path = place.dir.to_string_lossy().into_owned();
         let added = place.git.run(&["worktree", "add", "--quiet", "--detach", &path, "HEAD"]).await;
         let missing = || format!("git did not make {}", place.git_dir.display());
+        let added = added.map_err(|why| {
+            let has_commit = !why.contains("invalid reference: HEAD");
+            if has_commit { why } else { "the repository has no commit yet: make one".to_owned() }
+        });
         let added = added.and_then(|()| is_dir(&place.git_dir).then_some(()).ok_or_else(missing));
         if let Err(why) = added {
             place.remove();
@@ -84,6 +85,21 @@ impl Worktree {
         place.base = place.head();
         place.lock.write_all(place.base.as_bytes()).map_err(|error| failed(error.to_string()))?;
         Ok(Self { place: Some(place), unfinished: Arc::clone(&ground.unfinished) })
+    }
+
+    /// Why no work tree can be made of this workspace, and what to do, if that is so.
+    pub(in super::super) fn find_obstacle(workspace: &Workspace) -> Option<String> {
+        let (root, git) = (workspace.root().display(), workspace.root().join(".git"));
+        if !workspace.originals().is_empty() {
+            return Some(format!("{root} is a copy that goes with its branches: start in the workspace itself"));
+        }
+        match disk::read_facts(&git).map(|facts| facts.kind) {
+            Ok(DirEntryKind::Dir) => None,
+            Ok(DirEntryKind::File) => {
+                Some(format!("{root} is a linked work tree: start in the repository that it belongs to"))
+            }
+            _ => Some(format!("{root} is not the root of a git repository: start there")),
+        }
     }
 
     /// The workspace of the helper, a work tree of `original`.

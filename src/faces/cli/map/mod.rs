@@ -244,7 +244,7 @@ impl MapJob {
             }
             Ok(0) => {}
             Ok(waiting) if !self.is_quiet => note_progress(&format!(
-                "{} wait in the journal for results before them; the same command goes on.",
+                "{} wait in the journal for results before them, or for their items; the same command goes on.",
                 count_results(waiting)
             )),
             Ok(_) => {}

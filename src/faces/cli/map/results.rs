@@ -104,7 +104,8 @@ impl ResultWriter {
         self.thread.is_finished()
     }
 
-    /// Waits until everything is written. Returns the number of results that wait in the journal for others.
+    /// Waits until everything is written. Returns the number of results that wait in the journal for others, or for their
+    /// items.
     ///
     /// # Errors
     /// The output or the journal cannot be written.
@@ -133,6 +134,7 @@ pub fn open_stdout(is_ordered: bool) -> io::Result<OpenedResults> {
         journal_len: 0,
         next: 0,
         ready: BTreeMap::new(),
+        kept: 0,
     };
     Ok(OpenedResults { writer: ResultWriter::spawn(state), finished: HashMap::new() })
 }
@@ -174,6 +176,7 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
         journal_len: len,
         next: 0,
         ready: BTreeMap::new(),
+        kept: if going_on.is_ordered { finished.len() } else { 0 },
     };
     Ok(OpenedResults { writer: ResultWriter::spawn(state), finished })
 }
@@ -247,6 +250,8 @@ struct WriterState {
     /// The position of the next row of the output.
     next: usize,
     ready: BTreeMap<usize, RowPlace>,
+    /// The number of earlier results whose items did not come so far: they are in the journal alone.
+    kept: usize,
 }
 
 impl WriterState {
@@ -258,10 +263,11 @@ impl WriterState {
         if let Some(output) = &self.synced {
             output.sync_all()?;
         }
-        if let Some(path) = self.journal_path.filter(|_| self.ready.is_empty()) {
+        let waiting = self.ready.len() + self.kept;
+        if let Some(path) = self.journal_path.filter(|_| waiting == 0) {
             fs::remove_file(path)?;
         }
-        Ok(self.ready.len())
+        Ok(waiting)
     }
 
     fn write_batch(&mut self, batch: Vec<WrittenRow>) -> io::Result<()> {
@@ -273,6 +279,7 @@ impl WriterState {
                     bytes.extend(row);
                 }
                 WrittenRow::Kept(at, place) => {
+                    self.kept = self.kept.saturating_sub(1);
                     self.ready.insert(at, place);
                 }
             }

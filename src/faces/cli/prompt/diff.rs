@@ -4,7 +4,7 @@ use crate::base::diff::unify;
 use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
 use crate::template::Value;
 
-use super::super::{CommandOutcome, print_text, tables};
+use super::super::{CommandOutcome, print_text, print_visible, tables};
 
 pub(super) fn print_diff(registry: &Registry, old: &str, new: &str) -> CommandOutcome {
     let [old, new] = [old, new].map(|reference| registry.get(reference));
@@ -16,7 +16,7 @@ pub(super) fn print_diff(registry: &Registry, old: &str, new: &str) -> CommandOu
     // The ids of the versions replace the names of files.
     let hunks = diff.lines().skip(2).fold(String::new(), |text, line| text + line + "\n");
     let sample = PromptContext::sample().value();
-    print_text(format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), format_sizes(&old, &new, &sample)))
+    print_visible(&format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), format_sizes(&old, &new, &sample)))
 }
 
 /// Formats the tokens of each part in both versions.

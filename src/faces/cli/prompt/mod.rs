@@ -17,7 +17,9 @@ use crate::prompt::{ListedPrompt, MODULES, Promotion, Prompt, Registry};
 
 use super::args::PromptCommand;
 use super::setup::{CliSetup, assemble_unasked};
-use super::{CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_text, warn_person};
+use super::{
+    CommandFailure, CommandOutcome, attachments, exit, print_json, print_table, print_visible, warn_person,
+};
 
 pub(super) fn run_prompt(setup: &CliSetup, command: PromptCommand) -> CommandOutcome {
     let (workspace, config) = setup.load_with(flags(&command))?;
@@ -47,7 +49,7 @@ fn carry_out(
             });
             print_table(&rows.collect::<Vec<_>>())
         }
-        PromptCommand::Show { reference } => print_text(write_source(&*registry.get(&reference)?)),
+        PromptCommand::Show { reference } => print_visible(&write_source(&*registry.get(&reference)?)),
         PromptCommand::Test(args) => test::run_tests(setup, config, registry, args),
         PromptCommand::Diff { old, new } => diff::print_diff(registry, &old, &new),
         PromptCommand::Check { references } => check::check_prompts(registry, &references),
@@ -76,7 +78,7 @@ fn carry_out(
                 return print_json(&messages.map_err(CommandFailure::briefing)?);
             }
             let text = briefing.preview(&conversation, &run_id, &agent.limits);
-            print_text(text.map_err(CommandFailure::briefing)? + "\n")
+            print_visible(&(text.map_err(CommandFailure::briefing)? + "\n"))
         }
     }
 }

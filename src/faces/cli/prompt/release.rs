@@ -159,6 +159,6 @@ fn find_home(
     name: &str,
     version: Option<Version>,
 ) -> Result<PathBuf, PromptError> {
-    let own = || setup.given_dir().unwrap_or_else(|| setup.env.dirs().config).join("prompts");
+    let own = || setup.own_dir().join("prompts");
     Ok(registry.home(name, version)?.unwrap_or_else(own))
 }

@@ -67,7 +67,10 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     // The home comes first: the workspace may be in it.
     let is_cover = |path: &Path| [TEMP, SHARED].iter().any(|cover| path == Path::new(cover));
     let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir() && !is_cover(home));
+    // The workspace's repository may be above it, or elsewhere.
+    let shown = stage.shown.iter().map(AsRef::as_ref).filter(|path: &&Path| !path.starts_with(&stage.home));
     let kept: Vec<(&Path, OwnedFd)> = home
+        .chain(shown)
         .chain(written())
         .chain(kept)
         .filter(|path| [TEMP, SHARED].into_iter().chain(SERVICES).any(|cover| path.starts_with(cover)))
