@@ -341,6 +341,12 @@ fn no_key_is_copied_wherever_it_stands() {
                    "env": { "PGPASS": "passw0rdxyz", "A_KEY": "${A_KEY:-plain-value-98}", "B_KEY": "plain$value-97" } },
         "shape": { "command": "srv", "env": { "HARMLESS": "ghp_a8Fk29dLqPz7XcVbNm4Rt6Yu1Io0PaSdFgHj" } },
         "address": { "url": "https://me:hunter2pw@mcp.example/x?api_key=s3cr3tPlainValue" },
+        "header": { "command": "npx", "args": ["mcp-remote", "https://h.example/sse", "--header", "Authorization:Bearer mytok12345678"] },
+        "nested": { "command": "docker", "args": ["run", "--env=API_KEY=secretval34", "-eB_TOKEN=${B:-secretval35}", "img"] },
+        "both": { "command": "srv", "args": ["--header=Authorization: Bearer mytok2secret", "-H=X-Api-Key: qqqqqqqqq", "--password", "123456", "--api-key", "two words"] },
+        "line": { "command": "npx --api-key=cmdsecret1 srv" },
+        "sh": { "command": "sh", "args": ["-c", "curl -H 'Authorization: Bearer cmdsecret2' && srv"] },
+        "json": { "command": "srv", "env": { "CONFIG": "{\"API_KEY\": \"nestedsecret\"}" } },
         "variable": { "url": "https://${USER}:${PASS}@mcp.example/", "headers": { "Authorization": "Bearer ${T}" } },
     } });
     fs::create_dir_all(place.home()).expect("made");
@@ -348,12 +354,47 @@ fn no_key_is_copied_wherever_it_stands() {
     let shown = import(&place, &[]);
     let files = read_tree(&place.home().join(".config/agent"));
     let all = files.values().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect::<String>();
-    let keys = ["plain-value-9", "value-97", "ghp_", "hunter2", "s3cr3tPlainValue", "passw0rdxyz"];
+    let keys = [
+        "plain-value-9", "value-97", "ghp_", "hunter2", "s3cr3tPlainValue", "passw0rdxyz", "mytok", "secretval3",
+        "qqqqqqqqq", "123456", "two words", "cmdsecret", "nestedsecret",
+    ];
     for key in keys {
         assert!(!all.contains(key) && !shown.stdout.contains(key), "{key}: {all}");
     }
-    assert!(all.contains("--api-key\", \"{{ env.API_KEY }}"), "{all}");
-    assert!(all.contains("--token={{ env.TOKEN }}"), "{all}");
+    for word in [
+        r#"--api-key", "{{ env.API_KEY }}"#,
+        "--token={{ env.TOKEN }}",
+        r#""Authorization:{{ env.AUTHORIZATION }}""#,
+        r#""--env=API_KEY={{ env.API_KEY }}", "-eB_TOKEN={{ env.B }}", "img""#,
+        r#""--header=Authorization: {{ env.AUTHORIZATION }}", "-H=X-Api-Key: {{ env.X_API_KEY }}""#,
+        r#""CONFIG": "{{ env.CONFIG }}""#,
+    ] {
+        assert!(all.contains(word), "{word}: {all}");
+    }
+    assert_eq!(shown.stdout.matches("its line holds a key").count(), 2, "{}", shown.stdout);
     assert!(all.contains("https://{{ env.USER }}:{{ env.PASS }}@mcp.example/"), "{all}");
     assert!(shown.stdout.contains("what looks like a key in it is not copied"), "{}", shown.stdout);
+}
+
+#[test]
+fn words_that_are_no_keys_stay_as_they_are() {
+    let place = Place::new();
+    let words = [
+        "--max-tokens", "4096", "--auth-type=basic", "--auth", "none", "--key-file", "/a/b.pem", "--sort-key",
+        "name", "--primary-key=id", "--password-stdin", "/data", "--no-auth", "service", "keycloak:latest",
+        "--token-url=https://a.example",
+    ];
+    let line = "TOKEN=$(cat /run/tok) exec srv --port 1";
+    let servers = json!({ "mcpServers": {
+        "words": { "command": "srv", "args": words, "env": { "MAX_TOKENS": "4096" } },
+        "sh": { "command": "sh", "args": ["-c", line] },
+    } });
+    put(&place, ".claude.json", &servers.to_string());
+    import(&place, &[]).stderr_has("2 entries are in ");
+    let mcp = place.home().join(".config/agent/mcp");
+    let written = |name: &str| fs::read_to_string(mcp.join(name)).expect("written");
+    let quoted = words.map(|word| format!("\"{word}\"")).join(", ");
+    let expected = format!("command: [\"srv\", {quoted}]\nenv: {{ \"MAX_TOKENS\": \"4096\" }}\n");
+    assert_eq!(written("words.yaml"), expected);
+    assert_eq!(written("sh.yaml"), format!("command: [\"sh\", \"-c\", \"{line}\"]\n"));
 }

@@ -70,6 +70,14 @@ fn a_workspace_below_tmp_sees_its_repository_and_nothing_else_there() {
         assert_eq!(results[0].matches("ls: cannot access").count(), 2, "{}", results[0]);
         assert!(!whole.join("new").exists(), "{}", results[0]);
     }
+    // Anybody can put a file of that name there.
+    let plain = place.path().join("plain");
+    fs::create_dir(&plain).expect("a fresh directory");
+    fs::write(place.path().join(".git"), "").expect("written");
+    let in_it = |run: Run| run.arg("-C").arg(plain.display().to_string());
+    let Some((_, results)) = tried_in(Form::Namespaces, in_it, &["ls ../other; touch ../new"]) else { return };
+    assert!(results[0].contains("ls: cannot access '../other'"), "{}", results[0]);
+    assert!(!place.path().join("new").exists(), "{}", results[0]);
 }
 
 #[test]

@@ -300,6 +300,16 @@ fn a_chat_that_can_undo_changes_files_without_a_question() {
 }
 
 #[test]
+fn without_handles_to_look_everywhere_nothing_is_said_to_be_known() {
+    let server = runs(&["rm -rf d"]);
+    let run = Run::script("bash", "ulimit -n 120; exec agent run 'remove it' --approve all").server(&server);
+    let deep = run.place().workspace().join("d/".repeat(150));
+    fs::create_dir_all(&deep).expect("a fresh directory");
+    fs::write(deep.join("file"), "x").expect("written");
+    run.run().success().stderr_has("cannot be undone: Too many open files");
+}
+
+#[test]
 fn where_changes_cannot_be_followed_a_chat_asks() {
     if !has_walls() {
         return;

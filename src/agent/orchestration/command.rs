@@ -3,7 +3,7 @@
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
 //! single quotes a shell would not expand it, which is a mistake in the plan. So is one in what another program reads as code.
 
-use super::code::precedes_code;
+use super::code::{ValueReading, is_evaluated, judge_place};
 use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
@@ -28,7 +28,8 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                 command.push_str(text);
             }
             ReferencePiece::Reference(reference) => {
-                if let Some(why) = find_misplacement(&reference, quotes, &command) {
+                let reading = judge_place(&command, line);
+                if let Some(why) = find_misplacement(&reference, quotes, reading) {
                     return Err(why);
                 }
                 let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
@@ -37,6 +38,11 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                     None => {
                         let value = as_text(reference.value(results)?);
                         fits_a_variable(&reference, &value)?;
+                        if reading == ValueReading::Expression && is_evaluated(&value) {
+                            return Err(format!(
+                                "`{reference}` is no plain number or word, and a shell would evaluate it"
+                            ));
+                        }
                         let name = name_variable(&reference, &variables);
                         variables.push((name.clone(), value));
                         names.push((reference, name.clone()));
@@ -62,7 +68,7 @@ pub fn find_misplaced(line: &str) -> Vec<String> {
                 before.push_str(text);
             }
             ReferencePiece::Reference(reference) => {
-                misplaced.extend(find_misplacement(&reference, quotes, &before));
+                misplaced.extend(find_misplacement(&reference, quotes, judge_place(&before, line)));
                 before.push('_');
             }
         }
@@ -70,13 +76,13 @@ pub fn find_misplaced(line: &str) -> Vec<String> {
     misplaced
 }
 
-fn find_misplacement(reference: &Reference, quotes: Quotes, before: &str) -> Option<String> {
+fn find_misplacement(reference: &Reference, quotes: Quotes, reading: ValueReading) -> Option<String> {
     if quotes == Quotes::Single {
         return Some(format!(
             "`{reference}` stands between single quotes, where a shell puts in no value; use double quotes"
         ));
     }
-    precedes_code(before).then(|| {
+    (reading == ValueReading::Code).then(|| {
         format!("`{reference}` would be read as code there; give it to the code as an argument, or write it to a file first")
     })
 }
@@ -219,6 +225,14 @@ mod tests {
             "python3 -c \"print('$step_2_result')\"",
             "ssh host \"ls $step_2_result\"",
             "bash -s <<EOF\necho $step_2_result\nEOF",
+            "cat <<EOF | bash\necho $step_2_result\nEOF",
+            "bash -o pipefail -c -- \"echo $step_2_result\"",
+            "node --eval \"$step_2_result\"",
+            "find . -exec sh -c \"rm $step_2_result\" {} +",
+            "sed -i \"s/a/$step_2_result/\" f",
+            "awk \"BEGIN { print $step_2_result }\"",
+            "source <(echo $step_2_result)",
+            "flock f -c \"echo $step_2_result\"",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);
             assert!(why.contains("would be read as code"), "{why}");
@@ -229,8 +243,28 @@ mod tests {
             "bash run.sh \"$step_2_result\"",
             "grep -e \"$step_2_result\" a",
             "sh -c 'ls'; echo \"$step_2_result\"",
+            "grep -rn eval $step_2_result .",
+            "python3 s.py -e $step_2_result",
+            "awk -v x=$step_2_result '{ print x }' f",
+            "sed -n 1p $step_2_result",
+            "cat > README.md <<EOF\nRun it with bash or python:\n$step_2_result\nEOF",
+            "[[ $step_2_result == x ]] && echo same",
+            "test $step_2_result -gt 3",
         ] {
             for_command(line, &results(&values())).expect(line);
+        }
+        for line in [
+            "echo $(( $step_2_result + 1 ))",
+            "[[ $step_2_result -gt 3 ]] && echo big",
+            "let n=$step_2_result+1",
+            "declare -i n=$step_2_result",
+            "echo ${a[$step_2_result]}",
+        ] {
+            let why = for_command(line, &results(&values())).expect_err(line);
+            assert!(why.contains("would evaluate it"), "{why}");
+            assert!(find_misplaced(line).is_empty(), "{line}");
+            let number = [(2, json!(17))];
+            for_command(line, &results(&number)).expect(line);
         }
     }
 

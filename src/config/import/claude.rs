@@ -176,16 +176,21 @@ fn translate_path(word: &str, theirs: &str) -> Result<Vec<String>, String> {
         return Err("a rule of ours names paths of the workspace".to_owned());
     }
     let path = below.trim_end_matches('/');
-    // Their braces are letters.
-    if path.starts_with('!') || (word == "allow" && path.contains(['{', '}'])) {
+    // In a set a mark for letters would be one of its letters.
+    if path.starts_with('!') || (word == "allow" && path.contains('[') && path.contains(['{', '}'])) {
         return Err("a rule of ours cannot say that".to_owned());
     }
+    // Their braces are letters.
+    let path = ["{", "}"].iter().fold(path.to_owned(), |path, brace| {
+        let marked = format!("\\{brace}");
+        path.replace(&marked, brace).replace(brace, &marked)
+    });
     let found = match word {
-        "allow" if path != below => vec![format!("{path}/**")],
-        "allow" => vec![path.to_owned()],
+        "allow" if below.ends_with('/') => vec![format!("{path}/**")],
+        "allow" => vec![path.clone()],
         _ => {
             let is_bare = below == theirs && !path.contains('/');
-            let whole = if is_bare { format!("**/{path}") } else { path.to_owned() };
+            let whole = if is_bare { format!("**/{path}") } else { path.clone() };
             let inside = (!whole.ends_with("/**")).then(|| format!("{whole}/**"));
             iter::once(whole).chain(inside).collect()
         }
@@ -328,6 +333,9 @@ mod tests {
             ("./secrets", "secrets secrets/**", "secrets"),
             ("src/keys", "src/keys src/keys/**", "src/keys"),
             ("src/**", "src/**", "src/**"),
+            ("{{cookiecutter.slug}}/**", r"\{\{cookiecutter.slug\}\}/**", r"\{\{cookiecutter.slug\}\}/**"),
+            ("tpl/{prod}.json", r"tpl/\{prod\}.json tpl/\{prod\}.json/**", r"tpl/\{prod\}.json"),
+            (r"\{a,b}", r"**/\{a,b\} **/\{a,b\}/**", r"\{a,b\}"),
         ] {
             assert_eq!(
                 (paths("deny", path), paths("allow", path)),
@@ -335,7 +343,9 @@ mod tests {
                 "{path}"
             );
         }
-        assert!(translate_path("allow", "{a,b}").is_err());
+        assert!(translate_path("allow", "[{]").is_err());
+        let braces = GlobPattern::path(&paths("ask", "{{a}}/**")).expect("a pattern");
+        assert!(braces.matches("{{a}}/x") && !braces.matches("a/x"));
         let edits = translate_rule("deny", "Edit", &[]).expect("translated");
         assert_eq!(edits, ["{ deny: edit_file }", "{ deny: write_file }", "{ deny: apply_patch }"]);
         assert_eq!(translate_rule("allow", "Write(a)", &[]).expect("translated").len(), 1);

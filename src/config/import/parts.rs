@@ -57,7 +57,8 @@ fn name_variable(name: &str) -> Result<String, String> {
 /// A value of an environment or a header: `${NAME}` becomes the variable of ours; what looks like a secret is left out,
 /// and its variable named instead.
 fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<String, String> {
-    let is_secret = looks_secret(key) || key.eq_ignore_ascii_case("authorization");
+    let is_count = key.to_ascii_lowercase().ends_with("tokens") && value.parse::<u64>().is_ok();
+    let is_secret = !is_count && (names_key(key) || !key.is_empty() && find_key("", value).is_some());
     let (mut out, mut literal) = (String::new(), String::new());
     let mut rest = value;
     let mut has_variable = false;
@@ -92,7 +93,6 @@ fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<St
     literal += rest;
     // Beside a variable, letters are part of a key.
     let mut words = literal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let is_scheme = |word: &str| ["bearer", "basic", "token"].iter().any(|known| word.eq_ignore_ascii_case(known));
     if !is_secret || value.is_empty() || (has_variable && words.all(is_scheme)) {
         return Ok(out);
     }
@@ -105,19 +105,86 @@ fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<St
     name_variable(&variable)
 }
 
-/// A word of a command line after `flag`: `VALUE`, `--api-key=VALUE`, `TOKEN=VALUE`, `Authorization: VALUE`.
-fn translate_word(flag: &str, word: &str, notes: &mut Vec<String>) -> Result<String, String> {
-    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    let parts = ["=", ": "].iter().find_map(|sign| {
-        let (name, value) = word.split_once(sign).filter(|(name, _)| is_name(name))?;
-        Some((name, sign, value))
-    });
-    match parts.filter(|_| !looks_secret(flag)) {
-        Some((name, sign, value)) => {
-            Ok(format!("{name}{sign}{}", translate_value(name.trim_start_matches('-'), value, notes)?))
+/// True if a variable, a header or a flag of this name has a key.
+fn names_key(name: &str) -> bool {
+    looks_secret(name) || name.to_ascii_lowercase().ends_with("authorization")
+}
+
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token"].iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+fn skip_scheme(text: &str) -> &str {
+    text.split_once(' ').filter(|(word, _)| is_scheme(word)).map_or(text, |(_, rest)| rest.trim_start())
+}
+
+/// True for what ends a value in a line.
+fn is_break(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\\')
+}
+
+/// True if a command line gives a key by this name, and not a number, a path or a mode.
+fn is_key(name: &str, value: &str) -> bool {
+    const OTHERS: [&str; 8] = ["file", "path", "dir", "type", "stdin", "id", "name", "url"];
+    const SHORTEST: usize = 6;
+    let name = name.to_ascii_lowercase();
+    let is_other = name.starts_with("no-") || OTHERS.iter().any(|end| name.rsplit(['-', '_']).next() == Some(end));
+    let is_variable = value.starts_with('$') && is_variable(value.trim_matches(['$', '{', '}', ';', ')']));
+    let is_elsewhere = ["/", "./", "../", "~", "-", "$("].iter().any(|start| value.starts_with(start));
+    let is_plain =
+        value.len() < SHORTEST || value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '_'));
+    // A password may be short, or a number.
+    let is_password = name.contains("pass") && !matches!(value, "" | "true" | "false");
+    names_key(&name) && !is_other && !is_variable && !is_elsewhere && (is_password || !is_plain)
+}
+
+/// The name of the first key in a text after `flag`, and where its value begins: in a word, a line of a shell, or JSON.
+fn find_key<'t>(flag: &'t str, text: &'t str) -> Option<(&'t str, usize)> {
+    let is_mark = |c: char| is_break(c) || "=:,;&|(){}[]<>".contains(c);
+    let is_foreign = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.');
+    let (mut name, mut last, mut at) = (flag, "", 0);
+    for token in text.split_inclusive(is_mark) {
+        let (before, rest) = text.split_at(at);
+        let word = token.trim_end_matches(is_mark);
+        let value = skip_scheme(rest);
+        // After a flag the whole word is its value.
+        let value = if at == 0 { value } else { value.split(is_break).next().unwrap_or_default() };
+        // Keys in addresses are masked later.
+        let is_address = before.rsplit(is_break).next().is_some_and(|run| run.contains("://"));
+        if !word.is_empty() && !is_address && is_key(name, value) {
+            return Some((name, at));
         }
-        None => translate_value(flag, word, notes),
+        at += token.len();
+        if !word.is_empty() {
+            last = word.rsplit(is_foreign).next().unwrap_or_default().trim_start_matches('-');
+        }
+        // `X-Api-Key:VALUE`, but not `keycloak:latest`.
+        let is_header = word.is_empty()
+            || text[at..].starts_with(is_break)
+            || last.contains(|c: char| c.is_ascii_uppercase())
+            || name == "H"
+            || name.ends_with("header");
+        name = match &token[word.len()..] {
+            "=" => last,
+            ":" if is_header => last,
+            _ if word.starts_with('-') => last,
+            _ if word.is_empty() => name,
+            _ => "",
+        };
     }
+    None
+}
+
+/// A word of a command line after `flag`: `VALUE`, `--api-key=VALUE`, `-eTOKEN=VALUE`, `--header=Authorization: VALUE`.
+fn translate_word(flag: &str, word: &str, notes: &mut Vec<String>) -> Result<String, String> {
+    let Some((name, start)) = find_key(flag, word) else { return translate_value("", word, notes) };
+    let (head, value) = word.split_at(start);
+    // What else the line says would be lost.
+    let goes_on = start > 0 && skip_scheme(value).contains(|c| is_break(c) || ",;&|".contains(c));
+    if goes_on || head.trim_end().contains(is_break) {
+        return Err("its line holds a key: name a variable there".to_owned());
+    }
+    Ok(translate_value("", head, notes)? + &translate_value(name, value, notes)?)
 }
 
 /// The texts of a list, or of one text.

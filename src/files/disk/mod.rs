@@ -119,6 +119,12 @@ impl Opened {
     }
 }
 
+/// True if the system has no more handles or memory: the error says nothing of the file.
+pub fn is_exhaustion(error: &io::Error) -> bool {
+    // ENOMEM, ENFILE and EMFILE, which have these numbers on every Unix.
+    cfg!(unix) && matches!(error.raw_os_error(), Some(12 | 23 | 24))
+}
+
 /// The facts of the file at `path`.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope, available_parallelism};
 
-use crate::files::disk::{Dir, DiskStamp};
+use crate::files::disk::{Dir, DiskStamp, is_exhaustion};
 
 use super::content::{ContentStore, MOST_UNPACKED};
 use super::state::PathState;
@@ -99,7 +99,10 @@ pub(super) fn read_file(dir: &Dir, found: &UnreadFile, store: &ContentStore) -> 
     let UnreadFile { name, mode, stamp, .. } = found;
     let is_small = |bytes: &Vec<u8>| bytes.len() as u64 <= LARGEST_FILE;
     let content = match stamp.len {
-        0..=LARGEST_FILE => dir.file(name).and_then(|mut file| file.read(LARGEST_FILE + 1)).ok().filter(is_small),
+        0..=LARGEST_FILE => match dir.file(name).and_then(|mut file| file.read(LARGEST_FILE + 1)) {
+            Err(error) if is_exhaustion(&error) => return Err(error),
+            read => read.ok().filter(is_small),
+        },
         _ => None,
     };
     Ok(match content {

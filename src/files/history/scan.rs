@@ -13,7 +13,7 @@ use std::thread::Scope;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp, OpenedUp};
+use crate::files::disk::{Dir, DirEntry, DirEntryKind, DiskStamp, OpenedUp, is_exhaustion};
 use crate::files::file_name;
 use crate::files::ignored::{Exclusions, IgnoreFiles};
 use crate::files::regular::Links;
@@ -63,11 +63,8 @@ impl From<io::Error> for ScanError {
     }
 }
 
-/// Looks in the directories that changed, or through all if these are not known. Returns what is there now, what watches
-/// it, and what the look came by.
-///
-/// # Errors
-/// The workspace is too large, or its root or the store cannot be read.
+/// Looks in the directories that changed, or through all if these are not known: what is there now, what watches it, and
+/// what the look came by. Nothing is known if the workspace is too large, or its root or the store cannot be read.
 pub(super) fn scan(
     root: &Path,
     store: &ContentStore,
@@ -164,7 +161,7 @@ impl WorkspaceScan<'_, '_> {
         levels: usize,
     ) -> Result<(), ScanError> {
         self.watch_dir(dir, path);
-        let (entries, opened) = self.list(dir, path);
+        let (entries, opened) = self.list(dir, path)?;
         let mut inner = Vec::new();
         for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, exclusions) else { continue };
@@ -185,7 +182,7 @@ impl WorkspaceScan<'_, '_> {
     ) -> Result<(), ScanError> {
         if entry.kind == DirEntryKind::Dir
             && let Some(levels) = levels.checked_sub(1)
-            && let Ok(inner) = dir.dir(&entry.name)
+            && let Some(inner) = expect_room(dir.dir(&entry.name))?
         {
             let exclusions = self.ignored.read_in(whole);
             self.visit(&Arc::new(inner), path, &exclusions, levels)?;
@@ -197,17 +194,18 @@ impl WorkspaceScan<'_, '_> {
     fn visit_again(&mut self, path: &Path) -> Result<(), ScanError> {
         let root = self.root.join(path);
         // If it is gone, so is its entry in the directory above, which has changed then.
-        let Ok(dir) = Dir::open(&root).map(Arc::new) else { return Ok(()) };
+        let Some(dir) = expect_room(Dir::open(&root))?.map(Arc::new) else { return Ok(()) };
         let exclusions = self.ignored.read_in(&root);
         self.take_children(path);
         self.entries = self.fresh.len();
         let levels = MOST_LEVELS.saturating_sub(path.components().count());
-        let (entries, opened) = self.list(&dir, path);
+        let (entries, opened) = self.list(&dir, path)?;
         for entry in entries {
             let Some((path, whole)) = self.admit(&entry, path, &exclusions) else { continue };
             self.look(&dir, &entry.name, path.clone())?;
             self.read(&dir, opened.is_none())?;
-            let inner = if entry.kind == DirEntryKind::Dir { dir.dir(&entry.name).ok() } else { None };
+            let is_dir = entry.kind == DirEntryKind::Dir;
+            let inner = is_dir.then(|| expect_room(dir.dir(&entry.name))).transpose()?.flatten();
             // A directory that was here before is another now, or none.
             if inner.is_none_or(|inner| self.watch_dir(&inner, &path)) {
                 move_below(&path, &mut self.fresh, &mut self.old);
@@ -224,21 +222,22 @@ impl WorkspaceScan<'_, '_> {
     }
 
     /// The entries of a directory, which is open until the second result is dropped. One that goes away meanwhile has none;
-    /// one that may not be listed has what it had.
-    fn list(&mut self, dir: &Dir, path: &Path) -> (Vec<DirEntry>, Option<OpenedUp>) {
+    /// one that cannot be listed has what it had.
+    fn list(&mut self, dir: &Dir, path: &Path) -> io::Result<(Vec<DirEntry>, Option<OpenedUp>)> {
         let (mut listed, mut opened) = (dir.entries(), None);
         if listed.is_err() {
             opened = dir.open_up();
             listed = dir.entries();
         }
-        if listed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        if listed.as_ref().is_err_and(|error| !is_gone(error)) {
             move_below(path, &mut self.old, &mut self.fresh);
         }
-        let entries = listed.unwrap_or_default();
+        let entries = expect_room(listed)?.unwrap_or_default();
         if is_git_dir(&entries) {
             self.found.repositories.insert(path.to_path_buf());
         }
-        (entries, opened)
+        Ok((entries, opened))
     }
 
     /// The path of an entry in the workspace, and the whole one; `None` if it is left out.
@@ -292,7 +291,7 @@ impl WorkspaceScan<'_, '_> {
 
     /// Looks at an entry, unless it is gone.
     fn look(&mut self, dir: &Dir, name: &OsStr, path: PathBuf) -> Result<(), ScanError> {
-        let Ok((facts, stamp)) = dir.examine(name) else { return Ok(()) };
+        let Some((facts, stamp)) = expect_room(dir.examine(name))? else { return Ok(()) };
         self.bytes += if facts.len <= LARGEST_FILE { facts.len } else { 0 };
         if self.bytes > MOST_BYTES {
             return Err(ScanError::TooLarge(format!("its files have more than {} MiB", MOST_BYTES >> 20)));
@@ -368,6 +367,14 @@ impl WorkspaceScan<'_, '_> {
         self.found
             .changes
             .extend(gone.map(|(path, known)| PathChange::new(&path, known.state, PathState::Absent)));
+    }
+}
+
+/// What was opened; `None` if it cannot be, unless that is for want of room: then nothing is known of the workspace.
+pub(super) fn expect_room<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    match opened {
+        Err(error) if is_exhaustion(&error) => Err(error),
+        opened => Ok(opened.ok()),
     }
 }
 

@@ -12,7 +12,7 @@ use super::excluded::{AppearedPaths, ExcludedEntries};
 #[cfg(not(target_os = "linux"))]
 use super::no_watch::DirWatch;
 use super::readers::{UnreadFile, read_file};
-use super::scan::{ScanError, ScanFindings, SeenPaths, TICK, read_other, scan};
+use super::scan::{ScanError, ScanFindings, SeenPaths, TICK, expect_room, read_other, scan};
 use super::state::{PathChange, PathState};
 #[cfg(target_os = "linux")]
 use super::watch::DirWatch;
@@ -74,8 +74,8 @@ impl WorkspaceView {
 /// The store fails.
 pub(super) fn look_at(path: &Path, store: &ContentStore) -> io::Result<PathState> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(PathState::Absent) };
-    let Ok((dir, _opened)) = open_through(parent) else { return Ok(PathState::Absent) };
-    let Ok((facts, stamp)) = dir.examine(name) else { return Ok(PathState::Absent) };
+    let Some((dir, _opened)) = expect_room(open_through(parent))? else { return Ok(PathState::Absent) };
+    let Some((facts, stamp)) = expect_room(dir.examine(name))? else { return Ok(PathState::Absent) };
     let state = match facts.kind {
         DirEntryKind::File => {
             let found = UnreadFile {

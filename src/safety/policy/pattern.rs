@@ -1,5 +1,7 @@
 //! Patterns for a rule's `path` and `command`.
 
+use std::path::Path;
+
 use crate::base::text::GlobPattern;
 
 use super::shell::Arg;
@@ -89,7 +91,14 @@ impl PathPattern {
         self.matches_path(&target.path, target.is_dir)
     }
 
-    /// The same for a rule that denies or asks, which holds in the original of a copy too.
+    /// True if it matches for sure a path that an allowing rule may mean: a relative pattern means the workspace, however
+    /// many directories it matches.
+    pub fn allows(&self, target: &PathTarget) -> bool {
+        let is_meant = [self.glob.as_str(), &target.path].map(|path| Path::new(path).has_root());
+        is_meant != [false, true] && self.matches(target) == RuleMatch::Yes
+    }
+
+    /// How it matches, for a rule that denies or asks, which holds in the original of a copy too.
     pub fn restricts(&self, target: &PathTarget) -> RuleMatch {
         let there = target.denied_as.as_ref().map(|path| self.matches_path(path, target.is_dir));
         self.matches(target).max(there.unwrap_or(RuleMatch::No))

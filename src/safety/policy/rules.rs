@@ -176,7 +176,7 @@ impl PolicyRules {
         }
         self.list_allowing(tool).any(|rule| match &rule.scope {
             RuleScope::Everything => target.is_of_work(),
-            RuleScope::Path(pattern) => pattern.matches(target) == RuleMatch::Yes,
+            RuleScope::Path(pattern) => pattern.allows(target),
             RuleScope::Command(_) => false,
         })
     }

@@ -150,7 +150,7 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
     // What both hold goes to a new file, which replaces one of them.
     let target = if going_on.is_ordered { &journal_path } else { path };
     let renewed = target.with_added_extension("new");
-    let _held = hold_existing(target)?;
+    let (_held, output_held) = (hold_existing(&journal_path)?, hold_existing(path)?);
     let mut into = File::create(&renewed).map_err(failed)?;
     let mut len = 0;
     for from in [&journal_path, path] {
@@ -159,6 +159,8 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
     }
     into.sync_all().map_err(failed)?;
     fs::rename(&renewed, target).map_err(failed)?;
+    // In order, the output stays the same file, which is held by what writes it from here on.
+    let _held_too = output_held.filter(|_| !going_on.is_ordered);
     let output = if going_on.is_ordered {
         OpenOptions::new().create(true).write(true).truncate(true).open(path).map_err(failed)?
     } else {
@@ -167,7 +169,9 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
     };
     let journal = going_on.is_ordered.then(|| OpenOptions::new().read(true).append(true).open(&journal_path));
     let journal = journal.transpose().map_err(failed)?;
-    hold(journal.as_ref().unwrap_or(&output), target)?;
+    for file in journal.iter().chain([&output]) {
+        hold(file, path)?;
+    }
     let state = WriterState {
         synced: Some(output.try_clone().map_err(failed)?),
         output: Box::new(output),

@@ -67,6 +67,8 @@ pub(super) struct RunStage {
     pub caches: Vec<(Bytes, Bytes)>,
     /// Directories that commands that only read see, although they are not the system's.
     pub shown: Vec<Bytes>,
+    /// The directories of the workspace's repository that are below the private ones: they are shown, read-only.
+    pub repository: Vec<Bytes>,
     /// Paths that commands can neither read nor write.
     pub masked: Vec<Bytes>,
     /// Files that commands can read and not write.

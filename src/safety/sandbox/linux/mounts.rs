@@ -19,7 +19,7 @@ use super::messages::{Bytes, RunStage};
 /// The private directory for temporary files, as commands see it.
 pub const TEMP: &str = "/tmp";
 /// The shared memory of commands.
-const SHARED: &str = "/dev/shm";
+pub(super) const SHARED: &str = "/dev/shm";
 /// Sockets of the machine's services are below these.
 const SERVICES: [&str; 2] = ["/run", "/var/run"];
 /// The paths that programs need from there: the system itself on some distributions.
@@ -67,10 +67,8 @@ pub(super) fn mount_stage(stage: &RunStage) -> io::Result<()> {
     // The home comes first: the workspace may be in it.
     let is_cover = |path: &Path| [TEMP, SHARED].iter().any(|cover| path == Path::new(cover));
     let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir() && !is_cover(home));
-    // The workspace's repository may be above it, or elsewhere.
-    let shown = stage.shown.iter().map(AsRef::as_ref).filter(|path: &&Path| !path.starts_with(&stage.home));
     let kept: Vec<(&Path, OwnedFd)> = home
-        .chain(shown)
+        .chain(stage.repository.iter().map(AsRef::as_ref))
         .chain(written())
         .chain(kept)
         .filter(|path| [TEMP, SHARED].into_iter().chain(SERVICES).any(|cover| path.starts_with(cover)))

@@ -4,13 +4,14 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::messages::{Bytes, RunStage, convert_paths};
-use super::mounts::{clone_all, cover, is_read_only, put_back, read_only};
+use super::mounts::{SHARED as SHARED_MEMORY, TEMP, clone_all, cover, is_read_only, put_back, read_only};
 use crate::safety::sandbox::Boundary;
 use crate::safety::sandbox::git_config::{find_setting, keep_harmless};
-use crate::safety::sandbox::places::find_repository;
+use crate::safety::sandbox::places::{find_repository, has_head};
 use crate::safety::sandbox::plan::resolve_path;
 
 /// The directories at the root that are the system's. Whatever else is there belongs to somebody.
@@ -47,6 +48,23 @@ pub(super) fn find_shown(plan: &Boundary) -> Vec<Bytes> {
     shown.sort();
     shown.dedup_by(|later, earlier| later.starts_with(earlier));
     convert_paths(&shown)
+}
+
+/// The directories of the workspace's repository that lie below a private one. Anybody can put a `.git` there: only what
+/// is this user's and a repository counts, and never the private directory itself.
+pub(super) fn find_covered_repository(plan: &Boundary) -> Vec<Bytes> {
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = |path: &Path| fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir() && entry.uid() == user);
+    let is_repository = |dir: &Path| {
+        let git = Some(dir.join(".git")).filter(|git| git.exists()).unwrap_or(dir.to_path_buf());
+        is_own(dir) && is_own(&git) && has_head(&git)
+    };
+    let is_below = |dir: &Path| {
+        let covers = [TEMP, SHARED_MEMORY].map(Path::new);
+        covers.iter().any(|cover| dir.starts_with(cover) && dir != *cover)
+    };
+    let found = find_repository(&plan.workspace);
+    convert_paths(found.iter().filter(|dir| is_below(dir) && is_repository(dir)))
 }
 
 /// A directory of programs, and those in which they really are.

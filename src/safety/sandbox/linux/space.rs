@@ -16,7 +16,7 @@ use super::inits::Inits;
 use super::inside::ConfinedCommand;
 use super::messages::{Bytes, CommandOrder, RunStage, StageView, convert_paths};
 use super::part::SandboxPart;
-use super::reading::find_shown;
+use super::reading::{find_covered_repository, find_shown};
 use super::sockets::OutsideSockets;
 use super::wire;
 use crate::safety::sandbox::configurations::{list_configurations, name_copies};
@@ -100,6 +100,7 @@ impl Begun {
             temp: Bytes::from(temp),
             caches: find_caches(plan),
             shown: find_shown(plan),
+            repository: find_covered_repository(plan),
             masked: convert_paths(&credentials::credential_places(plan)),
             protected_files: convert_paths(&lists.files),
             protected_dirs: convert_paths(&lists.dirs),
