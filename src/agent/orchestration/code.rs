@@ -21,7 +21,9 @@ const EVALUATORS: [&str; 7] = ["eval", "trap", "ssh", "watch", "parallel", "sour
 const FILTERS: [&str; 4] = ["awk", "gawk", "mawk", "sed"];
 /// Commands that run the rest of their line.
 const WRAPPERS: [&str; 11] =
-    ["env", "sudo", "nohup", "time", "command", "builtin", "exec", "nice", "timeout", "xargs", "then"];
+    ["env", "sudo", "nohup", "time", "command", "builtin", "exec", "nice", "timeout", "xargs", "find"];
+/// Words of the shell before a command.
+const KEYWORDS: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "coproc"];
 /// Commands whose words name variables, or are expressions.
 const ASSIGNERS: [&str; 9] =
     ["let", "declare", "typeset", "local", "readonly", "unset", "read", "printf", "mapfile"];
@@ -106,13 +108,11 @@ fn is_script(before: &str) -> bool {
 
 /// The place of the command among words: what is assigned and what runs others come before it.
 fn find_command(words: &[String]) -> Option<usize> {
-    words
-        .iter()
-        .position(|word| !word.contains('=') && !matches!(word.as_str(), "if" | "while" | "until" | "do" | "!"))
+    words.iter().position(|word| !word.contains('=') && !KEYWORDS.contains(&word.as_str()))
 }
 
 fn is_wrapper(word: &str) -> bool {
-    WRAPPERS.contains(&name_program(word)) || word == "find"
+    WRAPPERS.contains(&name_program(word))
 }
 
 /// The name of a program: `python` for `/usr/bin/python3.11`.

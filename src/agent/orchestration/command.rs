@@ -232,6 +232,7 @@ mod tests {
             "sed -i \"s/a/$step_2_result/\" f",
             "awk \"BEGIN { print $step_2_result }\"",
             "source <(echo $step_2_result)",
+            "if ls; then ls; else sudo bash -c \"echo $step_2_result\"; fi",
             "flock f -c \"echo $step_2_result\"",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);

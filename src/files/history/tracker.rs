@@ -23,7 +23,7 @@ pub(super) struct Tracker {
     pub named: NamedStates,
     /// The step of the last call of this turn, if it left commands in the background: what changes is theirs.
     pub left_by: Option<u64>,
-    /// Writes down what was seen, beside everything else: of a large workspace it is megabytes.
+    /// Writes down what was seen, of a large workspace megabytes, beside everything but the next call.
     noting: Option<JoinHandle<()>>,
 }
 
@@ -89,6 +89,8 @@ impl Tracker {
             }
         }
         if is_alone {
+            // A later process compares with it, should this one be killed.
+            self.wait_for_note();
             let begun = BegunCall { by: by.clone(), named: self.named.clone() };
             self.journal.add(JournalLine::Begun(begun))?;
         }
