@@ -32,17 +32,18 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                 if let Some(why) = find_misplacement(&reference, quotes, reading) {
                     return Err(why);
                 }
+                // A value that stood elsewhere as data may be none here.
+                if reading == ValueReading::Expression && is_evaluated(&as_text(reference.value(results)?)) {
+                    return Err(format!(
+                        "`{reference}` is no plain number or word, and a shell would evaluate it"
+                    ));
+                }
                 let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
                 let name = match known {
                     Some(name) => name,
                     None => {
                         let value = as_text(reference.value(results)?);
                         fits_a_variable(&reference, &value)?;
-                        if reading == ValueReading::Expression && is_evaluated(&value) {
-                            return Err(format!(
-                                "`{reference}` is no plain number or word, and a shell would evaluate it"
-                            ));
-                        }
                         let name = name_variable(&reference, &variables);
                         variables.push((name.clone(), value));
                         names.push((reference, name.clone()));
@@ -260,6 +261,7 @@ mod tests {
             "let n=$step_2_result+1",
             "declare -i n=$step_2_result",
             "echo ${a[$step_2_result]}",
+            "echo $step_2_result; echo $(( $step_2_result ))",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);
             assert!(why.contains("would evaluate it"), "{why}");
