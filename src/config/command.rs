@@ -138,6 +138,10 @@ impl FoundCommand<'_> {
                 ..error_at(&scalar.text, range_of(&scalar.text, name))
             };
             let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known {
+                _ if name == "env" => {
+                    "only a whole value below `env` reads the environment, as in `TOKEN: \"{{ env.TOKEN }}\"`"
+                        .to_owned()
+                }
                 [] => "`parameters` describes none".to_owned(),
                 known => format!("the parameters are {}", known.join(", ")),
             });

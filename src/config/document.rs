@@ -13,7 +13,7 @@ use super::mistake::{Mistake, template_place};
 use super::settings::PROMPT_KEYS;
 use super::source::{ConfigDocument, ConfigLayer, ConfigSource, Sources, SubjectKind};
 use crate::base::yaml::{self, Node, Scalar, ScalarForm, YamlPlace, YamlTree};
-use crate::template::{self, Template, TemplateError, Undefined, is_template};
+use crate::template::{self, Template, TemplateError, Undefined, escape_text, is_template};
 
 /// The documents, mistakes and warnings gathered while files are read.
 pub(super) struct ConfigReading<'e> {
@@ -130,7 +130,13 @@ impl ConfigReading<'_> {
             YamlTree::Scalar(_) => return,
         };
         match rendered {
-            Ok(text) => node.tree = YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Rendered }),
+            Ok(mut text) => {
+                // Each call renders the variables of a tool once more, with its arguments.
+                if file.kind == SubjectKind::Tools && path.first().is_some_and(|key| key == "env") {
+                    text = escape_text(&text);
+                }
+                node.tree = YamlTree::Scalar(Scalar { text: text.into(), form: ScalarForm::Rendered });
+            }
             Err(error) => {
                 let place = self.sources.describe(template_place(&self.sources, node, &error));
                 let message = format!("{place}: template: {}; the text is kept as it is", error.message);
@@ -191,10 +197,22 @@ pub(super) fn is_run_time_text(kind: SubjectKind, path: &[String], node: &Node) 
             roles == "roles" && prompt == "prompt" && matches!(node.tree, YamlTree::Scalar(_))
         }
         (SubjectKind::Models, [key, ..]) => key == "script",
-        (SubjectKind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
+        (SubjectKind::Tools, [key, ..]) => match key.as_str() {
+            "command" | "workdir" => true,
+            "env" => matches!(node.tree, YamlTree::Scalar(_)) && !reads_environment(node),
+            _ => false,
+        },
         (SubjectKind::Flows, [key, ..]) => matches!(key.as_str(), "steps" | "outputs" | "answer"),
         _ => false,
     }
+}
+
+/// True for a template that reads variables of the environment and nothing else.
+fn reads_environment(node: &Node) -> bool {
+    let text = node.text().filter(|text| is_template(text));
+    let variables = text.and_then(|text| Template::compile("template", text, Undefined::Empty).ok());
+    let variables = variables.map(|template| template.variables()).unwrap_or_default();
+    !variables.is_empty() && variables.iter().all(|name| name.starts_with("env."))
 }
 
 fn hint_for(file: &ConfigFile) -> Option<String> {

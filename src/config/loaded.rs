@@ -20,6 +20,7 @@ use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
 use crate::base::secrets::{LateSecrets, Redactor, Secret, looks_secret, secrets_in};
 use crate::files::workspace::Workspace;
+use crate::template::is_template;
 
 /// The configuration of a run: read-only.
 #[derive(Debug)]
@@ -142,6 +143,12 @@ impl Config {
         let variables = self.servers.values().flat_map(|server| &server.env);
         secrets
             .extend(variables.filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.reveal().to_owned()));
+        let variables = self.tools.values().flat_map(|tool| tool.env.iter().flatten());
+        secrets.extend(
+            variables
+                .filter(|(name, text)| looks_secret(name) && !is_template(text))
+                .map(|(_, text)| text.clone()),
+        );
         let telemetry = &self.settings.telemetry;
         secrets.extend(telemetry.otlp_endpoint.as_deref().map(secrets_in).unwrap_or_default());
         let headers = self.models.values().flat_map(|model| model.headers.values());

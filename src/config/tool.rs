@@ -51,7 +51,7 @@ pub struct ToolConfig {
     /// workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Variables that are added to the environment of commands; templates.
+    /// Variables that only this command gets: templates of the call, or of the environment (`{{ env.NAME }}`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
     /// The level of the tool; `write` by default.

@@ -127,6 +127,27 @@ pub fn is_template(text: &str) -> bool {
     text.as_bytes().windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
+/// A template that gives this text back.
+pub fn escape_text(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, marks) = rest.split_at(at);
+        let after = marks.trim_start_matches('{');
+        let braces = &marks[..marks.len() - after.len()];
+        // One at the end could meet those of a variable.
+        let is_plain = braces.len() == 1 && after.starts_with(|c| !matches!(c, '%' | '#'));
+        out += before;
+        if is_plain {
+            out += braces;
+        } else {
+            out.extend(["{{ \"", braces, "\" }}"]);
+        }
+        rest = after;
+    }
+    out + rest
+}
+
 /// True if a template may be included by this name: a relative path without `..`.
 pub fn is_safe_name(name: &str) -> bool {
     !name.is_empty()

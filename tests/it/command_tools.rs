@@ -175,6 +175,25 @@ fn directory_environment_time_format_and_size_are_the_tools_own() {
 }
 
 #[test]
+fn a_secret_of_a_tool_is_seen_by_its_command_alone() {
+    const KEY: &str = "glpat{{x}}-0123456789";
+    let tool = "description: Asks the server.\nshell: true\npermission: read\n\
+                command: printf '%s' \"$ACCESS\" | tr a-z A-Z; echo \" $ACCESS\"\nenv: { ACCESS: \"{{ env.GITLAB_TOKEN }}\" }\n";
+    let server = Server::start([
+        Reply::call("ask", &json!({})),
+        Reply::call("run_command", &json!({"command": "echo \"<$ACCESS$GITLAB_TOKEN>\""})),
+        Reply::text("done"),
+    ]);
+    let run = Run::task(&server, "task").args(["-o", "jsonl", "--approve", "all"]).env("GITLAB_TOKEN", KEY);
+    let output = run.config("tools/ask.yaml", tool).run().success();
+    let requests = server.requests();
+    let results = requests[2].tool_results();
+    assert!(results[0].1.contains("GLPAT{{X}}-0123456789 ***"), "{}", results[0].1);
+    assert!(results[1].1.contains("<>"), "{}", results[1].1);
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{}", output.shown());
+}
+
+#[test]
 fn json_output_becomes_data() {
     let tool = |command: &str| {
         format!(

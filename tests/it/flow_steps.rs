@@ -112,6 +112,10 @@ steps:
     let server = Server::start([Reply::text("no"), Reply::text("no"), Reply::text("{\"n\": 1}")]);
     let prompt = "steps: [{ id: s, prompt: p, schema: { type: object, required: [n] }, retry: 1 }]\nanswer: '{{ steps.s.n }}'\n";
     asking(&server, prompt, &[]).run().success().stdout_is("1\n");
+    let refusing = Server::start([Reply::error(400, "no"), Reply::text("late")]);
+    let prompt = "steps: [{ id: s, prompt: p, retry: 1, default: none }]\nanswer: '{{ steps.s }}'\n";
+    asking(&refusing, prompt, &[]).run().success().stdout_is("none\n");
+    assert_eq!(refusing.requests().len(), 1, "what is refused is not asked again");
 }
 
 #[test]

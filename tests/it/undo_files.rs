@@ -306,7 +306,11 @@ fn without_handles_to_look_everywhere_nothing_is_said_to_be_known() {
     let deep = run.place().workspace().join("d/".repeat(150));
     fs::create_dir_all(&deep).expect("a fresh directory");
     fs::write(deep.join("file"), "x").expect("written");
-    run.run().success().stderr_has("cannot be undone: Too many open files");
+    let output = run.run().success().stderr_has("cannot be undone: Too many open files");
+    session(&output.place, &["undo"])
+        .fails()
+        .stderr_has("what run_command changed in step")
+        .stderr_has("is not known");
 }
 
 #[test]

@@ -27,10 +27,10 @@ if [ "$scenario" = auth/basic-cimd ]; then
 fi
 # The browser is curl, which the scenario's own server leads back to us.
 login() {
-    timeout 20 "$AGENT" mcp login s > login 2>&1 < /dev/null &
+    timeout 60 "$AGENT" mcp login s > login 2>&1 < /dev/null &
     until grep -q '^  http' login || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
     address=$(sed -n 's/^  \(http.*\)/\1/p' login)
-    [ -z "$address" ] || curl --silent --location --max-time 20 "$address" > /dev/null || :
+    [ -z "$address" ] || curl --silent --location --max-time 60 "$address" > /dev/null || :
     wait $! || cat login >&2
 }
 case $scenario in

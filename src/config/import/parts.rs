@@ -12,6 +12,7 @@ use super::home::{ForeignHome, clean_name, parse_yaml};
 use crate::base::frontmatter;
 use crate::base::secrets::looks_secret;
 use crate::config::mcp::refuse_server_name;
+use crate::template::escape_text;
 
 /// A text as YAML reads it back, whatever is in it: JSON is YAML.
 pub(super) fn quote(text: &str) -> String {
@@ -20,28 +21,7 @@ pub(super) fn quote(text: &str) -> String {
 
 /// The same where our strings are templates.
 pub(super) fn quote_literal(text: &str) -> String {
-    quote(&escape_template(text))
-}
-
-/// A template that gives this text back.
-fn escape_template(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, marks) = rest.split_at(at);
-        let after = marks.trim_start_matches('{');
-        let braces = &marks[..marks.len() - after.len()];
-        // One at the end could meet those of a variable.
-        let is_plain = braces.len() == 1 && after.starts_with(|c| !matches!(c, '%' | '#'));
-        out += before;
-        if is_plain {
-            out += braces;
-        } else {
-            let _ = write!(out, "{{{{ \"{braces}\" }}}}");
-        }
-        rest = after;
-    }
-    out + rest
+    quote(&escape_text(text))
 }
 
 /// True if templates can name it as a variable.
@@ -63,7 +43,7 @@ fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<St
     let mut rest = value;
     let mut has_variable = false;
     while let Some((before, after)) = rest.split_once('$') {
-        out += &escape_template(before);
+        out += &escape_text(before);
         literal += before;
         let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
         let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
@@ -89,7 +69,7 @@ fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<St
         let _ = write!(out, "{{{{ env.{name}{} }}}}", default.unwrap_or_default());
         rest = end;
     }
-    out += &escape_template(rest);
+    out += &escape_text(rest);
     literal += rest;
     // Beside a variable, letters are part of a key.
     let mut words = literal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

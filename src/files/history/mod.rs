@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use journal::JournalLine;
+use journal::{FileJournal, JournalLine};
 use restore::{apply_changes, plan_reversal};
 use scan::ScanError;
 use tracker::Tracker;
@@ -135,6 +135,9 @@ impl FileHistory {
             && let Err(error) = tracker.begin_call(&by, named, is_alone)
         {
             *stage = HistoryStage::Off(describe_error(&error));
+        }
+        if matches!(*stage, HistoryStage::Off(_)) {
+            note_missed(&self.log, by.clone());
         }
         drop(stage);
         RunningChange { history: Arc::clone(self), by }
@@ -269,6 +272,14 @@ impl HistoryStage {
             Self::Fresh => Err("the workspace was not looked at".to_owned()),
         }
     }
+}
+
+/// Writes down that what a call changes will not be known, for an undo that a later process is asked for. If not even that can
+/// be written, it says what it knows.
+fn note_missed(log: &Path, by: ChangingCall) {
+    let noted =
+        FileJournal::open(&journal_beside(log)).and_then(|mut journal| journal.add(JournalLine::Missed(by)));
+    let _ = noted;
 }
 
 fn describe_error(error: &ScanError) -> String {

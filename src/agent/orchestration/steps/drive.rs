@@ -97,12 +97,17 @@ impl<'c, 't: 'c> Turn<'t> {
             (StepTag::Flow(running), WorkOutcome::Request(answered)) => {
                 // A step with a default does without the provider.
                 let has_default = running.job.step.default.is_some();
+                let may_pass = match &answered {
+                    Err(StepFailure::Turn(TurnStop::Model(error))) => error.is_transient(),
+                    Err(StepFailure::Turn(TurnStop::ContextFull(_))) => false,
+                    _ => true,
+                };
                 let answered = match answered {
                     Err(StepFailure::Turn(TurnStop::Model(error))) if has_default => Err(error.to_string()),
                     Err(StepFailure::Turn(TurnStop::ContextFull(why))) if has_default => Err(why),
                     answered => StepFailure::settle(answered)?,
                 };
-                self.end_job(run, running, answered, true)?;
+                self.end_job(run, running, answered, may_pass)?;
             }
             // The steps of a plan are calls.
             (StepTag::Plan { .. }, WorkOutcome::Request(_)) => {}
