@@ -77,8 +77,8 @@ pub use flow::{ASK_USER, FlowConfig, FlowInput, FlowRole, FlowStep, StepWork};
 pub use folders::PROJECT_FOLDER;
 pub use hook::{HookConfig, HookEvent, HookSpeech};
 pub use import::{
-    EntryPlan, EntryState, ForeignAgent, ForeignPlugin, ImportEntry, PluginLock, plugin_root, read_plugin,
-    read_setups, settle_entries, write_entry,
+    EntryPlan, EntryState, ForeignAgent, ForeignPlugin, ImportEntry, PluginLock, digest_plugin, plugin_root,
+    read_plugin, read_plugin_files, read_setups, settle_entries, write_entry,
 };
 pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config, read_sound_parts};

@@ -150,6 +150,13 @@ impl Spill {
         if path.is_file() { Ok(path) } else { Err(unknown()) }
     }
 
+    /// Removes a text. What cannot be removed stays with what else the session keeps.
+    pub fn discard(&self, kept: &Kept) {
+        if let Kept::Whole { id } | Kept::Beginning { id, .. } = kept {
+            let _ = self.path(id).and_then(fs::remove_file);
+        }
+    }
+
     /// The whole text of an id, with invalid UTF-8 replaced; `None` if it is not kept.
     pub fn whole(&self, id: &str) -> Option<io::Result<String>> {
         let path = self.path(id).ok()?;

@@ -50,7 +50,7 @@ impl Allowance {
 /// A span of time (`6m0s`, `20ms`), seconds, or a date.
 fn read_renewal(value: &str, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return read_seconds(seconds);
     }
     let date = || value.parse::<Timestamp>().ok();
     date()
@@ -80,7 +80,15 @@ pub(super) fn parse_span(text: &str) -> Option<Duration> {
         found = true;
         rest = after[unit..].trim_start();
     }
-    Duration::try_from_secs_f64(seconds).ok().filter(|_| found)
+    read_seconds(seconds).filter(|_| found)
+}
+
+/// The longest wait, a hundred years: a number or a date beyond every range means as much.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_hours(24 * 36_525);
+
+/// A number of seconds as a wait; `None` if it is negative or no number.
+pub(super) fn read_seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64())).ok().filter(|_| !seconds.is_nan())
 }
 
 #[cfg(test)]

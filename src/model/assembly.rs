@@ -4,16 +4,18 @@
 //! that it got, and may record what the provider needs back with it. The keys are ours: ids and indexes of servers
 //! are unreliable. Consecutive text accumulates in one delta until somebody takes it.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
 use super::bounds::{self, LONGEST_NAME, MOST_BYTES, MOST_CALLS};
 use super::errors::StatedError;
+use crate::base::secrets::Redactor;
 use crate::base::text::{one_line, take_head};
 use crate::base::tokens;
 use crate::conversation::message::{Call, FinishReason, Opaque, Origin, ReplyPart, ToolCall, Usage};
-use crate::model::{Delta, ReplyEnd};
+use crate::model::{Delta, ReplyEnd, TakenTokens};
 
 /// The reason why a reply cannot be completed.
 #[derive(Debug, PartialEq)]
@@ -38,6 +40,7 @@ pub struct Assembly {
     calls: usize,
     finish: Option<FinishReason>,
     done: bool,
+    begun: bool,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     /// The estimated size of the reply, in quarters of a token.
@@ -47,6 +50,7 @@ pub struct Assembly {
     size: usize,
     origin: Origin,
     used_ids: HashSet<String>,
+    redactor: Redactor,
 }
 
 #[derive(Debug)]
@@ -70,6 +74,16 @@ impl Assembly {
     /// Begins a reply of `origin`. `used_ids` are the ids of calls in the conversation, which are not assigned again.
     pub fn new(origin: Origin, used_ids: HashSet<String>) -> Self {
         Self { origin, used_ids, ..Self::default() }
+    }
+
+    /// Masks secrets in what the server says beside the words of the model.
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        Self { redactor, ..self }
+    }
+
+    /// The server's words without secrets. They must be whole: of a secret that was cut, a part would stay.
+    pub fn redact<'t>(&self, words: &'t str) -> Cow<'t, str> {
+        self.redactor.redact_known(words)
     }
 
     /// Opens a part of visible text.
@@ -166,10 +180,13 @@ impl Assembly {
         }
     }
 
-    /// Gives a call its id. An id longer than any server's is ignored, so that the call gets one of ours.
+    /// Gives a call its id. An id longer than any server's, or with a secret in it, is ignored, so that the call gets one
+    /// of ours.
     pub fn set_id(&mut self, key: PartKey, new: &str) {
+        let is_secret = self.redact(new) != new;
         if let Some(Building { kind: UnfinishedPartKind::Call { id, .. }, .. }) = self.parts.get_mut(key.0)
             && new.len() <= LONGEST_NAME
+            && !is_secret
         {
             self.size = self.size.saturating_add(new.len());
             new.clone_into(id);
@@ -178,10 +195,11 @@ impl Assembly {
 
     /// Gives a call its name. The first time, the reader gets a delta saying that the call began.
     pub fn set_name(&mut self, key: PartKey, new: &str) {
+        let new = self.redactor.redact_known(new);
         let Some(Building { kind: UnfinishedPartKind::Call { name, .. }, .. }) = self.parts.get_mut(key.0) else {
             return;
         };
-        let new = take_head(new, LONGEST_NAME);
+        let new = take_head(&new, LONGEST_NAME);
         if new.is_empty() || name == new {
             return;
         }
@@ -219,6 +237,7 @@ impl Assembly {
 
     /// Tells the reader something about the reply.
     pub fn notice(&mut self, words: String) {
+        let words = self.redact(&words).into_owned();
         self.deltas.push_back(Delta::Notice(words));
     }
 
@@ -233,12 +252,18 @@ impl Assembly {
             ("", more) => format!("the web search found {pages} and {more} more"),
             (query, _) => format!("the model searched the web for: {query}"),
         };
-        self.deltas.push_back(Delta::Searched(one_line(&words, COLUMNS)));
+        let words = one_line(&self.redact(&words), COLUMNS);
+        self.deltas.push_back(Delta::Searched(words));
     }
 
     /// Sets the reason that the model stopped. Only usage may follow.
     pub fn finish(&mut self, reason: FinishReason) {
         self.finish = Some(reason);
+    }
+
+    /// Marks the reply as begun: something came that is no error in its place.
+    pub fn mark_begun(&mut self) {
+        self.begun = true;
     }
 
     /// Marks the reply as complete: nothing more comes.
@@ -302,14 +327,28 @@ impl Assembly {
             None | Some(FinishReason::ToolCalls) => FinishReason::Stop,
             Some(finish) => finish,
         };
-        let usage = self.usage.unwrap_or_else(|| Usage {
-            input_tokens: input_estimate(),
+        let usage =
+            self.usage.unwrap_or_else(|| Usage { input_tokens: input_estimate(), ..self.estimate_output() });
+        ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd, streamed: false }
+    }
+
+    /// What a reply that failed took, if it had begun. A report from its beginning does not count what came after it.
+    pub fn count_taken(&self) -> Option<TakenTokens> {
+        let estimate = self.estimate_output();
+        let usage = self.usage.map_or(estimate, |usage| Usage {
+            output_tokens: usage.output_tokens.max(estimate.output_tokens),
+            ..usage
+        });
+        (self.begun || usage.total() > 0).then_some(TakenTokens { usage, cost_usd: self.cost_usd })
+    }
+
+    fn estimate_output(&self) -> Usage {
+        Usage {
             output_tokens: (self.weight + self.reasoning_weight).div_ceil(4),
             reasoning_tokens: self.reasoning_weight.div_ceil(4),
             estimated: true,
             ..Usage::default()
-        });
-        ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd, streamed: false }
+        }
     }
 
     /// Takes the parts, each call with an id that is unique in the conversation.

@@ -86,7 +86,11 @@ impl ReplyReading {
             return Ok(());
         }
         let was_done = self.reply.is_done();
-        match self.read(name, data) {
+        let read = self.read(name, data);
+        if !matches!(read, Err(Broken::Error(_))) {
+            self.reply.mark_begun();
+        }
+        match read {
             Err(_) if was_done => Ok(()),
             read => read,
         }
@@ -99,7 +103,7 @@ impl ReplyReading {
             Err(Misread::Broken(broken)) => Err(broken),
             // Nothing that follows a finished reply can spoil it.
             Err(Misread::NotJson) if self.reply.is_finished() => Ok(()),
-            Err(Misread::NotJson) => Err(refuse_data(data)),
+            Err(Misread::NotJson) => Err(refuse_data(&self.reply.redact(&String::from_utf8_lossy(data)))),
         }
     }
 
@@ -112,7 +116,12 @@ impl ReplyReading {
         let body = body.trim_ascii();
         match read_mended(body, |body| self.decoder.whole(body, &mut self.reply)) {
             Ok(is_reply) => self.reply.check_size().map(|()| is_reply),
-            Err(Misread::Broken(broken)) => Err(broken),
+            Err(Misread::Broken(broken)) => {
+                if !matches!(broken, Broken::Error(_)) {
+                    self.reply.mark_begun();
+                }
+                Err(broken)
+            }
             Err(Misread::NotJson) => Ok(false),
         }
     }
@@ -126,8 +135,8 @@ fn read_mended<T>(data: &[u8], mut read: impl FnMut(&[u8]) -> Result<T, Misread>
     }
 }
 
-fn refuse_data(data: &[u8]) -> Broken {
+fn refuse_data(data: &str) -> Broken {
     const SHOWN: usize = 120;
-    let data = text::one_line(&String::from_utf8_lossy(data), SHOWN);
+    let data = text::one_line(data, SHOWN);
     Broken::Unreadable(format!("the stream broke: an event is not JSON: {data}"))
 }

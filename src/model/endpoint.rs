@@ -34,7 +34,7 @@ pub(super) struct Endpoint {
     /// The provider's name for the model.
     pub model: String,
     /// Removes secrets, even if a server repeats them.
-    redactor: Redactor,
+    pub redactor: Redactor,
     pub timeouts: Timeouts,
     net: Arc<Net>,
     pub log: Option<Arc<WireLog>>,
@@ -232,6 +232,9 @@ impl Endpoint {
 
     /// A failure in the server's words. `status` is that of the response, if it was not a success.
     pub fn judge(&self, status: Option<u16>, said: StatedError, hints: Hints) -> ModelError {
+        // Before the words are cut: of a key that was cut, a part would stay.
+        let message = self.redactor.redact_known(&said.message).into_owned();
+        let said = StatedError { message, ..said };
         self.redact(errors::judge_failure(status, said, hints, &self.model))
     }
 
@@ -287,7 +290,7 @@ impl Endpoint {
         }
         let body = read_body(response, *self.timeouts.idle).await;
         exchange.read(&body);
-        let mut said = StatedError::read(&String::from_utf8_lossy(&body));
+        let mut said = StatedError::read(&self.redactor.redact_known(&String::from_utf8_lossy(&body)));
         if said.message.is_empty() {
             status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);
         }

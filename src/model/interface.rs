@@ -98,6 +98,20 @@ pub trait ReplyStream: Send {
     fn allowance(&self) -> Option<Allowance> {
         None
     }
+
+    /// What a reply that failed took as far as it came; `None` if it had not begun, or if nobody knows.
+    fn count_taken(&self) -> Option<TakenTokens> {
+        None
+    }
+}
+
+/// What a reply took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TakenTokens {
+    /// An estimate is that of the output alone.
+    pub usage: Usage,
+    /// USD, if the provider states the cost of the request.
+    pub cost_usd: Option<f64>,
 }
 
 /// A piece of a reply. Text is joined per read from the network, not per event.

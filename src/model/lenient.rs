@@ -43,6 +43,11 @@ impl LenientText<'_> {
             text => text.as_str().into(),
         }
     }
+
+    /// The arguments of a call that comes whole: without any it has none.
+    pub fn write_arguments(&self) -> Cow<'_, str> {
+        Some(self.write_data()).filter(|arguments| !arguments.is_empty()).unwrap_or("{}".into())
+    }
 }
 
 struct LenientTextVisitor;

@@ -95,7 +95,7 @@ pub use allowance::{Allowance, AllowanceLeft};
 pub use endpoint::is_configured;
 pub use interface::{
     CallRecord, ChatModel, Delta, Learnt, ModelError, ModelErrorKind, ModelInfo, ModelRequest, PictureLimits,
-    ReplyEnd, ReplyStream, ServerWindow, ToolChoice, WindowSource,
+    ReplyEnd, ReplyStream, ServerWindow, TakenTokens, ToolChoice, WindowSource,
 };
 pub use key_check::is_key_refused;
 pub use key_login::KeyLogin;

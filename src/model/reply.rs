@@ -24,7 +24,7 @@ use super::sse::TooLong;
 use super::wire_log::Exchange;
 use crate::base::tokens;
 use crate::config::{Timeouts, format_duration};
-use crate::model::{Allowance, Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream};
+use crate::model::{Allowance, Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream, TakenTokens};
 use crate::safety::net;
 
 /// Text of this size is passed on even if more is ready.
@@ -208,14 +208,14 @@ impl HttpReply {
             Err(broken) => self.fail_with(broken),
             Ok(false) => {
                 let text = String::from_utf8_lossy(&body);
-                let said = StatedError::read(&text).message;
+                let text = self.endpoint.redactor.redact_known(&text);
+                let said = crate::base::text::one_line(&StatedError::read(&text).message, 200);
                 if errors::looks_like_html(&text) {
                     let hint = "Check base_url and its version path.";
                     self.fail(ModelErrorKind::BadRequest, format!("the server answered with {said}. {hint}"));
                 } else if said.is_empty() {
                     self.fail(ModelErrorKind::Incomplete, "the server's answer is empty");
                 } else {
-                    let said = crate::base::text::one_line(&said, 200);
                     self.fail(ModelErrorKind::Incomplete, format!("the server's answer is not a reply: {said}"));
                 }
             }
@@ -300,6 +300,10 @@ impl ReplyStream for HttpReply {
 
     fn allowance(&self) -> Option<Allowance> {
         self.allowance
+    }
+
+    fn count_taken(&self) -> Option<TakenTokens> {
+        self.reading.reply.count_taken()
     }
 }
 

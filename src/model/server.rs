@@ -222,7 +222,8 @@ impl ModelServer {
         // Seven questions at once would delay the request itself.
         self.inquire();
         let (response, exchange) = sent?;
-        let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
+        let reply = Assembly::new(plan.origin(), history::call_ids(request.items));
+        let mut reply = reply.with_redactor(self.endpoint.redactor.clone());
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
         let log_failure = self.endpoint.log.as_ref().and_then(|log| log.take_failure());
         notices.into_iter().chain(log_failure).for_each(|words| reply.notice(words));

@@ -59,7 +59,7 @@ fn read_usage(report: &Value, reasoning_in_total: bool) -> Option<Usage> {
         output_tokens,
         cached_input_tokens: cached.unwrap_or(0).min(input_tokens),
         cache_write_tokens: written.unwrap_or(0),
-        reasoning_tokens: reasoning_tokens.max(if reasoning_in_total { beyond } else { 0 }),
+        reasoning_tokens: reasoning_tokens.max(if reasoning_in_total { beyond } else { 0 }).min(output_tokens),
         ..Usage::default()
     };
     // Some servers report zeros when they did not count.
@@ -108,6 +108,11 @@ mod tests {
             (
                 json!({"input_tokens": 10, "output_tokens": 5, "input_tokens_details": null}),
                 Some([10, 0, 0, 5, 0]),
+            ),
+            (
+                json!({"prompt_tokens": 10, "completion_tokens": 100,
+                    "completion_tokens_details": {"reasoning_tokens": 99_999}}),
+                Some([10, 0, 0, 100, 100]),
             ),
             (json!({"prompt_tokens": 0, "completion_tokens": 0}), None),
             (json!({"input_tokens": 0, "output_tokens": 0}), None),

@@ -24,6 +24,7 @@ pub use fetch::{FetchError, FetchRules, Fetched};
 pub use proxies::Proxies;
 pub use reuse::SendError;
 
+use crate::base::secrets::without_credentials;
 use proxies::ProxyRoute;
 
 /// The user agent of every request.
@@ -185,11 +186,22 @@ impl Resolve for Pinned {
 
 /// Reads an address, with the scheme checked.
 pub fn parse_url(text: &str) -> Result<Url, NetError> {
-    let wrong = |why: String| NetError::Address { url: text.to_owned(), why };
+    let wrong = |why: String| NetError::Address { url: hide_user(text), why };
     let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         scheme => Err(wrong(format!("the scheme is `{scheme}`"))),
+    }
+}
+
+/// An address that cannot be read, without its credentials, wherever the host may begin in it.
+fn hide_user(text: &str) -> String {
+    const MASK: &str = "***";
+    let shown = without_credentials(text, MASK);
+    let start = shown.find("://").map_or(0, |at| at + 3);
+    match shown.rfind('@').filter(|at| *at > start) {
+        Some(end) => format!("{}{MASK}{}", &shown[..start], &shown[end..]),
+        None => shown,
     }
 }
 
@@ -261,6 +273,21 @@ mod tests {
             let url = parse_url(text);
             assert_eq!(url.is_ok(), good, "{text}");
             assert_eq!(url.is_ok_and(|url| is_loopback(&url)), loopback, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_named_without_its_password() {
+        for (text, shown) in [
+            ("http://user:word@gw.example:99999/v1", "http://***@gw.example:99999/v1"),
+            ("http://user:wo/rd@gw.example/v1", "http://***@gw.example/v1"),
+            ("ftp://user:w@rd@gw.example", "ftp://***@gw.example"),
+            ("user:word@gw.example/v1", "***@gw.example/v1"),
+            ("http://gw.example:99999/v1?key=word", "http://gw.example:99999/v1?key=***"),
+            ("gw.example", "gw.example"),
+        ] {
+            let error = parse_url(text).expect_err("no address").to_string();
+            assert!(error.starts_with(&format!("`{shown}` is not")), "{error}");
         }
     }
 

@@ -53,12 +53,11 @@ impl Display {
         self.change(true, move |surface| surface.set(part, picture));
     }
 
-    /// Shows a question and the line below it, and opens its gate when they are drawn.
-    pub fn ask(&self, question: Picture, line: Picture, gate: impl FnOnce() + Send + 'static) {
+    /// Shows a question and the line below it.
+    pub fn ask(&self, question: Picture, line: Picture) {
         self.change(true, move |surface| {
             surface.set(FramePart::Question, Some(question));
             surface.set(FramePart::Typed, Some(line));
-            gate();
         });
     }
 

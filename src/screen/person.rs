@@ -74,11 +74,12 @@ impl Person {
         Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
-    /// True if a sheet is longer than the screen.
+    /// True if a sheet is longer than the screen, or may be once somebody makes that smaller.
     fn exceeds_screen(&self, sheet: &Sheet) -> bool {
         /// The rows for the choices, the line and some work that goes on.
         const AROUND: usize = 8;
-        (self.size)().is_some_and(|(columns, rows)| sheet.draw(columns).exceed(rows.saturating_sub(AROUND)))
+        (self.size)()
+            .is_some_and(|(columns, rows)| sheet.draw(columns).exceed(rows.saturating_sub(AROUND) * 2 / 3))
     }
 
     /// Shows a whole sheet, above what is asked.

@@ -1,7 +1,7 @@
 //! The frame around a question. Every row of it is folded here and begins with a mark of the frame, so nothing inside
 //! can pass for the question itself: rows of a command begin with `│`, the program's own words with `┌`, `├` or `└`.
 //!
-//! Nothing is left out silently: rows that do not fit on the screen are counted, and a choice shows all of them.
+//! Nothing is left out silently: rows that do not fit on the screen are counted, and it is said where they can be seen.
 
 use super::views;
 use crate::base::text;
@@ -142,7 +142,7 @@ pub struct FrameRows {
 
 impl FrameRows {
     /// The number of rows.
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.title.len() + self.body.len() + self.notes.len()
     }
 
@@ -151,29 +151,27 @@ impl FrameRows {
         self.count() > rows
     }
 
-    /// At most `rows` rows: the first and the last ones of the body, with the number of those between.
-    pub fn fit(&self, rows: usize) -> Vec<Line> {
+    /// At most `rows` rows: the first and the last ones, with the number of those between, and `elsewhere`, the words for
+    /// where they can be seen. The notes are whole if some of the body fits beside them.
+    pub fn fit(&self, rows: usize, elsewhere: &str) -> Vec<Line> {
         const LEAST: usize = 3;
-        let mut all = self.title.clone();
-        let room = rows.saturating_sub(self.title.len() + self.notes.len()).max(LEAST);
-        if room < self.body.len() {
-            let last = room / 3;
-            let (first, rest) = self.body.split_at(room - last - 1);
-            let (hidden, last) = rest.split_at(rest.len() - last);
-            let count = text::count_noun(hidden.len() as u64, "more row", "more rows");
-            all.extend_from_slice(first);
-            all.push(Line::from((Ink::Dim, "├ ")).add(Ink::Yellow, &format!("… {count} (`Show all` shows them)")));
-            all.extend_from_slice(last);
-        } else {
-            all.extend_from_slice(&self.body);
+        let all = || self.title.iter().chain(&self.body).chain(&self.notes).cloned();
+        if !self.exceed(rows) {
+            return all().collect();
         }
-        all.extend_from_slice(&self.notes);
-        all
+        let last = match rows.saturating_sub(self.title.len() + self.notes.len()) {
+            room if room >= LEAST => self.notes.len() + room / 3,
+            _ => rows / 4,
+        };
+        let first = rows.saturating_sub(last + 1);
+        let hidden = text::count_noun((self.count() - first - last) as u64, "more row", "more rows");
+        let hidden = Line::from((Ink::Dim, "├ ")).add(Ink::Yellow, &format!("… {hidden}{elsewhere}"));
+        all().take(first).chain([hidden]).chain(all().skip(self.count() - last)).collect()
     }
 
     /// All rows.
     pub fn all(&self) -> Vec<Line> {
-        self.fit(usize::MAX)
+        self.fit(usize::MAX, "")
     }
 }
 
@@ -190,9 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_body_fit_anywhere() {
-        let rows = FrameRows { notes: vec![Line::from((Ink::Bold, "a")); 9], ..FrameRows::default() };
-        assert_eq!((rows.fit(2).len(), sheet("a\nb").draw(20).fit(1).len()), (9, 3));
+    fn never_more_rows_than_there_is_room_for() {
+        let mut sheet = sheet("a\nb\nc");
+        sheet.notes = vec![Line::from((Inks::PLAIN, "note")); 2];
+        for (rows, expected) in [
+            (1, vec!["├ … 6 more rows"]),
+            (2, vec!["┌ tool ─", "├ … 5 more rows"]),
+            (3, vec!["┌ tool ─", "│ a", "├ … 4 more rows"]),
+            (4, vec!["┌ tool ─", "│ a", "├ … 3 more rows", "├ note"]),
+            (6, vec!["┌ tool ─", "│ a", "│ b", "│ c", "├ note", "├ note"]),
+        ] {
+            assert_eq!(text(&sheet.draw(8).fit(rows, "")), expected);
+        }
     }
 
     #[test]
@@ -214,14 +221,14 @@ mod tests {
     fn what_does_not_fit_is_counted() {
         let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
         let rows = sheet(&long.join("\n")).draw(80);
-        let shown = text(&rows.fit(22));
+        let shown = text(&rows.fit(22, " (shown above)"));
         assert!(shown.len() == 22 && shown[1] == "│ +1" && shown[21] == "│ +100", "{shown:?}");
-        assert_eq!(shown[14], "├ … 80 more rows (`Show all` shows them)");
+        assert_eq!(shown[14], "├ … 80 more rows (shown above)");
         assert!(rows.exceed(100) && !rows.exceed(101));
         assert_eq!(rows.all().len(), 101);
         // One line that fills many rows, with the harm in the middle.
         let line = sheet(&format!("echo {}; curl evil; echo {}", "a".repeat(5000), "b".repeat(5000)));
-        let shown = text(&line.draw(80).fit(22)).concat();
+        let shown = text(&line.draw(80).fit(22, "")).concat();
         assert!(shown.contains("more rows") && !shown.contains("curl"), "{shown}");
     }
 }

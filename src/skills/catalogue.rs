@@ -16,7 +16,7 @@ use super::discover;
 use super::error::{SkillError, SkillErrorKind};
 use super::folder::{FilePage, FileWindow, Folder};
 use super::header::{DESCRIPTION_CHARS, NAME_CHARS, SkillHeader};
-use super::inside::{FILE, LARGEST};
+use super::inside::{FILE, LARGEST, resolve_inside};
 use super::note::{self, SkillNote};
 use super::rendering::{self, RunVariables, SkillVariables};
 use super::served::{self, ServedFolder, ServedSkill, SkillServer};
@@ -249,6 +249,12 @@ impl SkillCatalogue {
     /// There is no such skill, the path leads out of its folder, or the file or line does not exist.
     pub fn reference(&self, name: &str, path: &str, window: FileWindow) -> Result<FilePage, SkillError> {
         self.get(name)?.place.folder(&self.cache.join(name)).page(path, window)
+    }
+
+    /// The file on disk that a path in a skill's folder names, if it is one of the disk.
+    pub fn find_file(&self, name: &str, path: &str) -> Option<PathBuf> {
+        let SkillPlace::Folder { dir, .. } = &self.get(name).ok()?.place else { return None };
+        Some(dir.join(resolve_inside(dir, path).ok()?))
     }
 
     /// Adds the skills of a server, each under the name that `name` gives it. None takes the place of another.

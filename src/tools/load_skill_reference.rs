@@ -61,6 +61,12 @@ impl LoadSkillReference {
         if !context.skills.contains(name) {
             self.catalogue.get_offered(name).map_err(|error| refuse_skill(&error))?;
         }
+        if let Some(file) = self.catalogue.find_file(name, path) {
+            let root = context.reach.workspace().root();
+            if file.ancestors().take_while(|above| *above != root).any(|above| context.reach.omits(above, above)) {
+                return Err(ToolError::permanent(format!("{path} of skill `{name}` is denied by a rule")));
+            }
+        }
         let window = FileWindow::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
         self.catalogue.fetch(name, Some(path)).await.map_err(|error| refuse_skill(&error))?;
         let page = self.catalogue.reference(name, path, window).map_err(|error| refuse_skill(&error))?;

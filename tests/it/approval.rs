@@ -36,6 +36,7 @@ fn the_table_of_modes() {
         ("edits", "run_command", &protect, 7, Some("AGENTS.md")),
         ("all",   "write_file",  &write,   0, Some("new.txt")),
         ("all",   "run_command", &touch,   0, Some("touched.txt")),
+        ("all",   "run_command", &protect, 7, Some("AGENTS.md")),
         ("never", "read_file",   &read,    0, None),
         ("never", "write_file",  &write,   0, None),
         ("never", "run_command", &touch,   0, None),

@@ -74,6 +74,47 @@ fn a_hook_may_ask_but_not_allow() {
 }
 
 #[test]
+fn what_a_hook_wants_to_be_asked_is_asked_each_time_with_its_reason() {
+    let runs = || Reply::call("run_command", &json!({ "command": "echo x >> a.txt" }));
+    let server = Server::start([runs(), runs(), Reply::text("done")]);
+    let asks = hook("before_tool", "", r#"echo '{"decision": "ask", "reason": "sure of it?"}'"#);
+    let run =
+        Run::at(&Place::new()).server(&server).args(["chat", "--approve", "ask"]).config("hooks/mine.yaml", &asks);
+    let place = run.place();
+    let mut terminal = start(&run);
+    terminal.line("write it");
+    terminal.wait_for("sure of it?");
+    assert!(!terminal.screen().contains("Always"), "{}", terminal.screen());
+    terminal.line("y");
+    terminal.wait_until("a second question", |screen| {
+        screen
+            .split_once("exit 0")
+            .is_some_and(|(_, rest)| rest.contains("sure of it?") && rest.contains("Yes, once"))
+    });
+    terminal.line("n");
+    terminal.wait_for("done");
+    assert_eq!(place.read("a.txt"), "x\n");
+}
+
+#[test]
+fn what_a_hook_replaced_is_not_recalled() {
+    let prints = json!({ "command": "seq 100000; echo the-secret-word" });
+    let server = Server::start([
+        Reply::call("run_command", &prints),
+        Reply::call("recall", &json!({ "query": "the-secret-word" })),
+        Reply::text("done"),
+    ]);
+    let replaces =
+        hook("after_tool", "match: {tool: run_command}\n", r#"echo '{"result": "hidden by the hook"}'"#);
+    let run = Run::task(&server, "task").args(["--approve", "all"]).config("hooks/mine.yaml", &replaces);
+    run.run().success();
+    let requests = server.requests();
+    let results: Vec<&str> = requests[2].tool_results().iter().map(|result| result.1).collect();
+    assert!(results[0].contains("hidden by the hook"), "{}", results[0]);
+    assert!(!results[1].contains("r1:"), "{}", results[1]);
+}
+
+#[test]
 fn a_hook_formats_what_was_written_and_adds_to_the_result() {
     let script = r#"echo formatted >> a.txt; echo '{"context": "two lines now"}'"#;
     let (server, run) = with_hook(write("a.txt"), &hook("after_tool", "match: {path: \"**/*.txt\"}\n", script));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::plans::{self, Role, accepted, step};
-use crate::reply::{Act, Reply};
+use crate::reply::{Act, Reply, chunk, data, finish, usage};
 use crate::run::Run;
 use crate::server::{Request, Server};
 
@@ -185,6 +185,70 @@ fn retried_refused_and_broken_requests_are_entered_with_what_they_took() {
     assert_eq!(total(&requests[0]["usage"]), 0, "a refusal costs nothing");
     assert_eq!(requests[1]["usage"]["estimated"], true);
     assert_eq!(requests[2]["usage"]["output_tokens"], 20, "the empty reply was counted by its server");
+}
+
+/// The usage that one request is entered with, whose reply fails.
+fn usage_of_failure(wire: &str, reply: Reply) -> Value {
+    let server = Server::always(reply);
+    let model = format!("wire: {wire}\nretry: {{ attempts: 1 }}\nprices: {{ input: 1.0, output: 4.0 }}\n");
+    let output =
+        Run::task(&server, "task").config("models/default.yaml", &model).args(["-o", "jsonl"]).run().fails();
+    let requests = assert_adds_up(&output, &server);
+    assert_eq!(fields(&requests, "status"), ["failed"], "{}", output.shown());
+    requests[0]["usage"].clone()
+}
+
+fn events_as_sent(events: &[Value]) -> Vec<u8> {
+    events.iter().flat_map(data).collect()
+}
+
+/// A piece of a call, and the usage so far if it is known.
+fn arguments(reported: Option<(u64, u64)>) -> Vec<u8> {
+    let function = json!({"name": "write_file", "arguments": "{\"path\": \"a.txt\", \"content\": \"and so on"});
+    let mut event = chunk(&json!({"tool_calls": [{"index": 0, "id": "c", "function": function}]}));
+    event["usage"] = reported.map(usage).into();
+    data(&event)
+}
+
+#[test]
+fn a_reply_that_fails_is_entered_with_what_its_server_states() {
+    let mut gives_up = finish("error");
+    gives_up["usage"] = usage((20_000, 3000));
+    let malformed = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 20_000, "candidatesTokenCount": 3000}});
+    let begun = json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant",
+        "content": [], "usage": {"input_tokens": 20_000, "output_tokens": 3000}}});
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let cancelled = json!({"type": "response.cancelled", "response": {"object": "response", "status": "cancelled",
+        "output": [], "usage": {"input_tokens": 20_000, "output_tokens": 3000}}});
+    for (wire, body) in [
+        ("chat", arguments(Some((20_000, 3000)))),
+        ("chat", events_as_sent(&[chunk(&json!({"content": "Hm."})), gives_up])),
+        ("gemini", events_as_sent(&[malformed])),
+        ("anthropic", events_as_sent(&[begun, overloaded])),
+        ("responses", events_as_sent(&[cancelled])),
+    ] {
+        let usage = usage_of_failure(wire, Reply::sse(body).then(1, Act::Cut));
+        assert_eq!(usage["input_tokens"], 20_000, "{wire}: {usage}");
+        assert_eq!(
+            (&usage["output_tokens"], &usage["estimated"]),
+            (&json!(3000), &json!(false)),
+            "{wire}: {usage}"
+        );
+    }
+}
+
+#[test]
+fn a_reply_that_fails_unreported_is_estimated_once_it_has_begun() {
+    let usage = usage_of_failure("chat", Reply::sse(arguments(None)).then(1, Act::Cut));
+    assert_eq!(usage["estimated"], true);
+    assert!(usage["input_tokens"].as_u64() > Some(100) && usage["output_tokens"].as_u64() > Some(5), "{usage}");
+    let begun = data(&chunk(&json!({"role": "assistant"})));
+    let usage = usage_of_failure("chat", Reply::sse(begun).then(1, Act::Cut));
+    assert!(usage["estimated"] == true && usage["input_tokens"].as_u64() > Some(100), "{usage}");
+    let error = data(&json!({"error": {"message": "out of order", "code": "server_error"}}));
+    let usage = usage_of_failure("chat", Reply::sse(error));
+    assert_eq!(total(&usage), 0, "an error in place of a reply costs nothing");
 }
 
 #[test]

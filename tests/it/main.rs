@@ -103,6 +103,7 @@ mod plugins;
 mod recording;
 mod trial;
 mod undo_files;
+mod undo_killed;
 mod provider;
 mod background;
 mod arguments;

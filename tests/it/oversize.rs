@@ -94,6 +94,16 @@ fn a_server_that_refuses_everything_ends_one_run_and_not_the_session() {
 }
 
 #[test]
+fn what_cannot_be_made_smaller_is_sent_once_more_before_a_refusal_ends_the_run() {
+    let refusal = || Reply::error(400, "This model's maximum context length is 8192 tokens.");
+    let server = Server::start([refusal(), Reply::text("Hello.")]);
+    Run::task(&server, "task").run().success().stdout_is("Hello.\n");
+    let server = Server::always(refusal());
+    Run::task(&server, "task").run().exits(9).stderr_has("maximum context length");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn messages_that_nobody_answered_are_joined() {
     let server = Server::always(Reply::error(500, "out of order"));
     let first = small(Run::task(&server, "one")).run().exits(5);

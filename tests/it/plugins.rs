@@ -67,7 +67,9 @@ fn every_part_of_a_plugin_is_shown_and_works_and_goes_with_it() {
     for left in ["there is no event SubagentStop here", "outputStyle"] {
         assert!(added.stdout.contains(left), "{left}: {}", added.stdout);
     }
-    assert!(added.stdout.contains("# It can run: hooks/guard-pretooluse-1.yaml"), "{}", added.stdout);
+    for ran in ["# It can run: hooks/guard-pretooluse-1.yaml", "# It can run: deny.sh\n#!/bin/sh\ngrep -q"] {
+        assert!(added.stdout.contains(ran), "{ran}: {}", added.stdout);
+    }
     let own = place.home().join(".config/agent");
     let server = fs::read_to_string(own.join("mcp/guard-docs.yaml")).expect("written");
     assert!(server.contains("/.config/agent/plugins/guard/serve"), "{server}");
@@ -115,8 +117,31 @@ fn an_update_shows_what_changed_and_a_repository_is_a_source() {
     plugin(&place, &["remove", "guard"]).success();
     plugin(&place, &["add", &dir.to_string_lossy()]).success();
     fs::write(dir.join("commands/look.md"), "Look closer.\n").expect("written");
-    plugin(&place, &["update", "guard"]).success().stdout_has("+Look closer.").stderr_has("guard is updated.");
+    fs::write(dir.join("deny.sh"), "#!/bin/sh\ntouch more\n").expect("written");
+    plugin(&place, &["update", "guard"])
+        .success()
+        .stdout_has("+Look closer.")
+        .stdout_has("+touch more")
+        .stderr_has("guard is updated.");
     plugin(&place, &["check"]).success();
+    // What a person changed is in the way: all stays as it was.
+    let own = place.home().join(".config/agent/commands/guard-look.md");
+    fs::write(&own, "mine\n").expect("written");
+    fs::write(dir.join("commands/look.md"), "Look away.\n").expect("written");
+    plugin(&place, &["update"]).exits(1).reason_has("were changed since they came: command guard-look");
+    plugin(&place, &["list"]).success().stdout_has("guard  1.0.0");
+    plugin(&place, &["check"]).exits(1).stdout_is("guard: commands/guard-look.md was changed\n");
+}
+
+#[test]
+fn a_directory_that_is_named_like_an_address_is_no_source() {
+    let place = Place::new();
+    let dir = write_plugin(&place);
+    let shadow = place.workspace().join("https:/127.0.0.1:9");
+    fs::create_dir_all(&shadow).expect("made");
+    fs::rename(dir, shadow.join("guard")).expect("moved");
+    plugin(&place, &["add", "https://127.0.0.1:9/guard"]).exits(2).reason_has("https://127.0.0.1:9/guard: ");
+    plugin(&place, &["list"]).success().stdout_is("");
 }
 
 #[test]
@@ -147,7 +172,7 @@ fn what_is_no_plugin_or_leads_out_is_refused_and_nothing_is_written() {
     fs::write(own.join("mcp/guard-docs.yaml"), "command: [mine]\n").expect("written");
     plugin(&place, &["add", &dir.to_string_lossy()])
         .exits(1)
-        .reason_has("these are there already: server guard-docs");
+        .reason_has("or were changed since they came: server guard-docs");
     fs::write(dir.join(".claude-plugin/plugin.json"), "{\"name\": ").expect("written");
     plugin(&place, &["add", &dir.to_string_lossy()]).exits(2).reason_has("plugin.json");
     fs::remove_dir_all(dir.join(".claude-plugin")).expect("removed");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::pty::Terminal;
-use crate::reply::Reply;
+use crate::reply::{Gate, Reply};
 use crate::run::Run;
 use crate::server::Server;
 
@@ -107,9 +107,13 @@ fn a_terminal_that_draws_nothing_is_shown_all() {
 
 /// A chat in which the model runs `touch made`, with the question open.
 fn open(columns: u16, command: &str) -> (Server, Terminal) {
+    open_sized(columns, 40, command)
+}
+
+fn open_sized(columns: u16, rows: u16, command: &str) -> (Server, Terminal) {
     let call = Reply::call("run_command", &json!({ "command": command }));
     let server = Server::start([call, Reply::text("Done."), Reply::text("Next.")]);
-    let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), columns, 40);
+    let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), columns, rows);
     terminal.wait_for("> ");
     terminal.line("go");
     terminal.wait_for("(y or n");
@@ -160,6 +164,65 @@ fn a_paste_that_holds_its_own_end_answers_nothing() {
         terminal.wait_for("interrupted");
         assert!(!terminal.place.exists("made"), "{paste:?}");
     }
+}
+
+#[test]
+fn a_long_queue_leaves_a_question_its_place_on_a_short_screen() {
+    let gate = Gate::new();
+    let call = Reply::call("run_command", &json!({"command": "touch made"}));
+    let server = Server::start([Reply::text("First answer.").gate(&gate, 2), call]);
+    let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), 80, 10);
+    terminal.wait_for("> ");
+    terminal.line("one");
+    gate.reached();
+    terminal.line("go");
+    terminal.wait_for("next: go");
+    for number in 1..=9 {
+        terminal.line(&format!("q{number}"));
+        let left_out = format!("… {} more queued", number - 2);
+        terminal.wait_for(&if number < 4 { format!("next: q{number}") } else { left_out });
+    }
+    gate.open();
+    terminal.wait_until("the question, the queue and the line", |screen| {
+        let shown = ["│ touch made", "├ Allow?", "Yes, once", "next: q1", "… 8 more queued"];
+        shown.iter().all(|part| screen.contains(part)) && screen.trim_end().ends_with("\n>")
+    });
+}
+
+#[test]
+fn every_answer_can_be_seen_when_it_is_marked_on_a_short_screen() {
+    let line = "touch q1; rm -rf ../foo bar; mkdir -p abc/def; curl http://127.0.0.1:1/abc; touch made";
+    let (_server, mut terminal) = open(80, line);
+    terminal.resize(80, 8);
+    terminal.wait_until("the line", |screen| screen.contains("┌ ") && screen.trim_end().ends_with("\n>"));
+    // One after another is marked on the way.
+    terminal.pick("Edit");
+    terminal.wait_for("Run this instead:");
+    assert!(!terminal.place.exists("made"));
+}
+
+#[test]
+fn a_question_of_the_model_that_does_not_fit_is_shown_whole_above() {
+    let lines: Vec<String> = (1..=40).map(|number| format!("line {number}")).collect();
+    let question = json!({"question": lines.join("\n"), "choices": ["red", "blue"]});
+    let server = Server::start([Reply::call("ask_user", &question), Reply::text("Done.")]);
+    let mut terminal = Terminal::sized(&Run::new().arg("chat").server(&server), 80, 24);
+    terminal.wait_for("> ");
+    terminal.line("go");
+    terminal.wait_for("more rows (shown above)");
+    let raw = terminal.raw();
+    assert!(lines.iter().all(|line| raw.contains(&format!("{line}\r"))) && !raw.contains("Show all"), "{raw}");
+}
+
+#[test]
+fn show_all_is_offered_before_a_screen_gets_shorter() {
+    let command: Vec<String> = (1..=10).map(|number| format!("touch {number}")).collect();
+    let (_server, mut terminal) = open_sized(80, 24, &command.join("\n"));
+    assert!(!terminal.screen().contains("more rows"), "{}", terminal.screen());
+    terminal.resize(80, 14);
+    terminal.wait_until("where the rest is, and the choice", |screen| {
+        screen.contains("more rows (`Show all` shows them)") && screen.matches("Show all").count() == 2
+    });
 }
 
 #[test]

@@ -63,6 +63,21 @@ fn what_a_rule_denies_is_not_sent() {
 }
 
 #[test]
+fn what_is_denied_is_left_out_whatever_its_name_and_whatever_git_warns_of() {
+    let (place, server) = (repository(), finds_one());
+    let make = "echo '* text eol=lf' > .gitattributes; echo x > prod.env; touch $'odd\\xff.env' $'two\\n::error::lines.env'
+        git add . ':!a.rs' && git -c user.name=a -c user.email=a@b commit -qm more
+        printf 'PASS=first\\r\\n' > prod.env; echo PASS=second > $'odd\\xff.env'; echo PASS=third > $'two\\n::error::lines.env'";
+    let status = Command::new("bash").args(["-c", make]).current_dir(place.workspace()).status();
+    assert!(status.expect("git").success());
+    let rules = "permissions: { rules: [ { deny: read_file, path: '*.env' } ] }\n";
+    let output = Run::at(&place).server(&server).arg("review").config("agent.yaml", rules).run().exits(1);
+    output.stderr_has("prod.env").stderr_lacks("\n::error::");
+    let asked = server.only_request();
+    assert!(asked.user().contains("panic!()") && !asked.user().contains("PASS="), "{}", asked.user());
+}
+
+#[test]
 fn nothing_changed_is_no_finding_and_a_wrong_range_is_told() {
     let (place, server) = (repository(), finds_one());
     let review = |words: &[&str]| Run::at(&place).server(&server).arg("review").args(words.to_vec()).run();
@@ -91,15 +106,20 @@ fn what_a_repository_configures_does_not_run() {
 #[test]
 fn a_run_tells_a_workflow_how_it_ended() {
     let place = Place::new();
-    let server = Server::start([Reply::text("All is well."), Reply::error(400, "no")]);
+    let server = Server::start([Reply::text("All is well.\n::error::forged"), Reply::error(400, "no")]);
     let summary = place.home().join("summary.md");
     let run = || {
         let run = Run::at(&place).server(&server).args(["run", "-o", "github", "task"]);
         run.env("GITHUB_STEP_SUMMARY", summary.to_string_lossy()).run()
     };
-    run().success().stdout_is("All is well.\n");
-    assert_eq!(fs::read_to_string(&summary).expect("a summary"), "All is well.\n");
-    run().exits(5).stdout_has("::error title=agent::");
+    let stdout = run().success().stdout;
+    let (_, rest) = stdout.split_once("::stop-commands::").expect("what is printed is no command");
+    let (token, rest) = rest.split_once('\n').expect("a line");
+    assert_eq!(rest, format!("All is well.\n::error::forged\n::{token}::\n"));
+    assert_eq!(fs::read_to_string(&summary).expect("a summary"), "All is well.\n::error::forged\n");
+    let stdout = run().exits(5).stdout;
+    let (_, told) = stdout.split_once("::\n::error title=agent::").expect("an annotation that is obeyed");
+    assert!(told.contains("no"), "{stdout}");
 }
 
 #[test]

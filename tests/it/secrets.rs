@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::reply::Reply;
+use crate::output::Output;
+use crate::reply::{Reply, chunk, data, finish};
 use crate::run::{KEY, Run};
 use crate::server::Server;
 
@@ -37,6 +38,55 @@ fn errors_do_not_quote_the_key_even_where_the_provider_does() {
     let server = Server::always(Reply::error(401, &format!("Incorrect API key provided: {KEY}.")));
     let output = Run::task(&server, "task").args(["-o", "jsonl"]).run().exits(4);
     assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{}", output.shown());
+}
+
+/// Neither an output nor what is kept has the key, or the beginning of it.
+#[track_caller]
+fn assert_keeps_key(output: &Output) {
+    const BEGINNING: &str = "sk-test-0";
+    assert!(!output.stdout.contains(BEGINNING) && !output.stderr.contains(BEGINNING), "{}", output.shown());
+    for (path, text) in output.place.kept() {
+        assert!(!text.contains(BEGINNING), "{} holds a part of the key", path.display());
+    }
+}
+
+#[test]
+fn a_key_that_straddles_the_end_of_what_is_quoted_is_not_shown_in_part() {
+    let before = |length: usize| format!("{} {KEY} and more", "x".repeat(length));
+    for reply in [
+        Reply::error(400, &before(585)),
+        Reply::body(400, "text/plain", before(585)),
+        Reply::body(400, "text/html", format!("<!DOCTYPE html><p>{}", before(105))),
+        Reply::sse(format!("data: {}\n\n", before(105))),
+        Reply::body(200, "text/plain", before(185)),
+        Reply::sse(data(&json!({"error": {"message": before(585), "code": 400}}))),
+    ] {
+        let server = Server::always(reply);
+        let output = Run::task(&server, "task").quick_retries().args(["-o", "jsonl"]).run().exits(5);
+        assert_keeps_key(&output);
+    }
+}
+
+#[test]
+fn a_server_cannot_have_the_key_shown_as_a_reason_a_name_or_an_id() {
+    let why = format!("{} {KEY} and more", "why".repeat(130));
+    let stop = json!({"id": "m", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi."}],
+        "stop_reason": why, "usage": {"input_tokens": 10, "output_tokens": 2}});
+    let block = json!({"candidates": [{"content": {"parts": [{"text": "Hi."}]}, "finishReason": "SAFETY",
+        "finishMessage": format!("blocked for {KEY}"), "index": 0}], "usageMetadata": {"promptTokenCount": 10}});
+    let call = json!([{"index": 0, "id": KEY, "function": {"name": KEY, "arguments": "{}"}}]);
+    let calls = Reply::events(&[chunk(&json!({"tool_calls": call})), finish("tool_calls")]);
+    for (wire, replies) in [
+        ("anthropic", vec![Reply::json(200, &stop)]),
+        ("gemini", vec![Reply::sse(data(&block))]),
+        ("chat", vec![calls, Reply::text("Hi.")]),
+    ] {
+        let server = Server::start(replies);
+        let run = Run::task(&server, "task").config("models/default.yaml", &format!("wire: {wire}\n"));
+        let output = run.args(["-o", "jsonl"]).run();
+        assert!(output.stdout.contains("***"), "{wire}: {}", output.shown());
+        assert_keeps_key(&output);
+    }
 }
 
 #[test]

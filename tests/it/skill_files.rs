@@ -266,3 +266,17 @@ fn names_of_other_scripts_are_names() {
     assert!(server.requests()[1].last_result().contains("<skill name=\"技能\">\n磨豆子。"));
     Run::at(&output.place).args(["skill", "check"]).run().success();
 }
+
+#[test]
+fn a_rule_about_paths_denies_files_of_skills_that_match_and_no_others() {
+    let read = |path: &str| Reply::call("load_skill_reference", &json!({ "name": "brew", "path": path }));
+    let server = Server::start([load("brew"), read("open/a.md"), read("closed/b.md"), Reply::text("done")]);
+    let rules = "permissions: { rules: [ { deny: '*', path: '**/closed/**' } ] }\n";
+    let run = Run::task(&server, "task").config("skills/brew/SKILL.md", &skill("brew", "Body."));
+    let run = run.config("skills/brew/open/a.md", "aaa\n").config("skills/brew/closed/b.md", "bbb\n");
+    run.config("agent.yaml", rules).run().success();
+    let requests = server.requests();
+    let results: Vec<&str> = requests[3].tool_results().iter().map(|result| result.1).collect();
+    assert!(results[1].contains("aaa"), "{}", results[1]);
+    assert!(results[2].contains("denied by a rule") && !results[2].contains("bbb"), "{}", results[2]);
+}

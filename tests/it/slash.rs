@@ -36,6 +36,13 @@ fn messages_become_turns_and_commands_do_not() {
 }
 
 #[test]
+fn nothing_is_kept_of_a_conversation_that_has_not_begun() {
+    let server = Server::always(Reply::text("Noted."));
+    let output = lines(Run::new().server(&server), &["/clear"]).run().success();
+    output.stderr_has("A new conversation.").stderr_lacks("is kept");
+}
+
+#[test]
 fn a_pin_means_one_thing_and_is_taken_back() {
     let server = Server::always(Reply::text("The tide answers."));
     let typed = ["first tide", "second", "/pin tide", "/pin first", "/pin m3", "/unpin", "/unpin m1", "/unpin"];

@@ -302,6 +302,63 @@ fn an_undo_in_a_trial_that_waits_says_where_it_is() {
     change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
     let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
     session(&place, &["apply", &id, "text.txt"]).success();
-    session(&place, &["undo", "--files"]).success().stderr_has("That is in its trial: what was applied");
+    session(&place, &["undo", "--files"]).exits(1).reason_has("text.txt was applied from this trial");
+    session(&place, &["undo", "--files", "--force"])
+        .success()
+        .stderr_has("That is in its trial: what was applied");
     assert_eq!(place.read("text.txt"), "one\nthree\n");
+    session(&place, &["redo", "--files"]).success();
+    session(&place, &["discard", &id]).success();
+    session(&place, &["undo", "--files"]).success();
+    assert_eq!(place.read("text.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn a_redo_brings_nothing_of_an_ended_trial_into_the_workspace() {
+    for end in ["discard", "apply"] {
+        let place = prepare();
+        let before = read_tree(&place.workspace());
+        change(&runs(&["rm gone.txt; echo z > text.txt"]), &place, &["--trial", "do it"]);
+        session(&place, &["undo"]).success();
+        session(&place, &[end]).success();
+        session(&place, &["redo"]).success().stderr_lacks("Put back");
+        assert_eq!(read_tree(&place.workspace()), before, "{end}");
+    }
+}
+
+#[test]
+fn what_is_said_to_be_applied_is_what_was() {
+    let place = prepare();
+    let turned =
+        "rm text.txt; mkdir text.txt; echo in > text.txt/in; mkdir deep; echo x > deep/x; echo y > deep/y";
+    change(&runs(&[turned]), &place, &["--trial", "do it"]);
+    let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
+    session(&place, &["apply", &id, "typo"]).exits(2).reason_has("the trial changed nothing at typo");
+    assert_eq!(copies(&place).len(), 1);
+    // The directory comes with it.
+    session(&place, &["apply", &id, "./deep/x"])
+        .success()
+        .stderr_has("Applied 2 paths")
+        .stderr_has("The rest waits");
+    assert!(!place.exists("deep/y"));
+    session(&place, &["apply", &id, "text.txt/in"]).success();
+    assert_eq!(place.read("text.txt/in"), "in\n");
+    fs::remove_dir_all(place.workspace().join("deep")).expect("removed");
+    fs::write(place.workspace().join("deep"), "a file of mine").expect("written");
+    session(&place, &["apply", &id]).exits(1).stderr_lacks("Applied").stderr_has("The rest waits");
+}
+
+#[test]
+fn a_version_beside_is_written_once_and_where_its_directory_is_gone() {
+    let place = prepare();
+    let root = place.workspace();
+    fs::create_dir(root.join("d")).expect("made");
+    fs::write(root.join("d/x"), "x\n").expect("written");
+    change(&runs(&["echo y > d/x; echo new > text.txt"]), &place, &["--trial", "do it"]);
+    let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
+    fs::remove_dir_all(root.join("d")).expect("removed");
+    fs::write(root.join("text.txt"), "mine\n").expect("written");
+    session(&place, &["apply", &id, "text.txt"]).exits(1).stderr_has("is beside it, text.txt.trial");
+    session(&place, &["apply", &id]).exits(1).stderr_has("is beside it, d/x.trial");
+    assert_eq!((place.read("d/x.trial").as_str(), place.exists("text.txt.trial-2")), ("y\n", false));
 }

@@ -7,7 +7,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::kernel::has_walls;
@@ -181,15 +180,13 @@ fn what_tools_did_outside_and_where_git_ignores_it_is_undone_too() {
 }
 
 #[test]
-fn a_call_that_was_killed_is_undone_too() {
+fn a_fifo_is_left_alone() {
     let place = workspace_with(&[("a.txt", "before\n")]);
-    let server = runs(&["echo half > a.txt; echo beg''un; sleep 1000"]);
-    let run = Run::at(&place).args(["run", "-v", "--approve", "all", "do it"]).server(&server).spawn();
-    run.wait_stderr("begun");
-    run.signal(Signal::SIGKILL);
-    run.wait();
-    session(&place, &["undo"]).success().stdout_is("do it\n");
-    assert_eq!(place.read("a.txt"), "before\n");
+    change(&runs(&["mkfifo pipe; echo after > a.txt"]), &place, &["do it"]);
+    session(&place, &["undo"]).success();
+    assert_eq!((place.read("a.txt").as_str(), place.exists("pipe")), ("before\n", true));
+    session(&place, &["redo"]).success();
+    assert_eq!((place.read("a.txt").as_str(), place.exists("pipe")), ("after\n", true));
 }
 
 #[test]

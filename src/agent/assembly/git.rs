@@ -1,16 +1,19 @@
 //! git, as the program itself runs it: in the sandbox, and so that nothing from a repository runs.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
 
 use crate::base::text;
 use crate::config::Config;
 use crate::files::private::make_private_dir;
 use crate::files::workspace::Workspace;
 use crate::safety::Nobody;
-use crate::safety::process::{self, ChildPatience, Exit, Launch};
-use crate::safety::sandbox::{Sandbox, SandboxProfile};
+use crate::safety::process::{self, ChildPatience, Exit, Launch, ServerLaunch, ServerStreams};
+use crate::safety::sandbox::{Sandbox, SandboxProfile, Walls};
 
 use super::boundary;
 use super::ground::AgentInputs;
@@ -61,20 +64,7 @@ impl Git {
     /// # Errors
     /// Its output.
     pub async fn run_in(&self, dir: &Path, arguments: &[&str]) -> Result<(), String> {
-        self.ask(dir, arguments, SandboxProfile::Write).await.map(drop)
-    }
-
-    /// Runs git to its end where it only reads. Returns its output.
-    ///
-    /// # Errors
-    /// Its output.
-    pub async fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
-        self.ask(&self.workspace, arguments, SandboxProfile::Read).await
-    }
-
-    async fn ask(&self, dir: &Path, arguments: &[&str], profile: SandboxProfile) -> Result<Vec<u8>, String> {
-        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(profile)).transpose();
-        let walls = walls.map_err(|error| error.to_string())?;
+        let walls = self.raise_walls(SandboxProfile::Write)?;
         let line = [&SETTINGS[..], arguments].concat();
         let mut said = Vec::new();
         let launch = Launch {
@@ -87,14 +77,47 @@ impl Git {
             walls: walls.as_ref(),
         };
         let ended = process::run_child(launch, |bytes| said.extend_from_slice(bytes)).await;
-        let ended = ended.map_err(|error| format!("git cannot be run: {error}"))?;
-        if ended.exit == Exit::Code(0) {
-            return Ok(said);
+        match ended.map_err(|error| format!("git cannot be run: {error}"))?.exit {
+            Exit::Code(0) => Ok(()),
+            exit => Err(describe_failure(&said, exit)),
         }
-        let said = String::from_utf8_lossy(&said);
-        let said = text::one_line(said.trim(), 300);
-        Err(if said.is_empty() { format!("git ended with {:?}", ended.exit) } else { said })
     }
+
+    /// Runs git to its end where it only reads. Returns its output.
+    ///
+    /// # Errors
+    /// Its output.
+    pub async fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        let walls = self.raise_walls(SandboxProfile::Read)?;
+        let line: Vec<String> =
+            [&["git"], &SETTINGS[..], arguments].concat().into_iter().map(str::to_owned).collect();
+        let launch = ServerLaunch { line: &line, dir: &self.workspace, env: &self.env, walls: walls.as_ref() };
+        let cannot = |error: io::Error| format!("git cannot be run: {error}");
+        let (mut git, ServerStreams { input, mut output, mut errors }) = launch.start().map_err(cannot)?;
+        drop(input);
+        let (mut said, mut complained) = (Vec::new(), Vec::new());
+        let work = async {
+            // What it warns of is no part of its output.
+            let read = tokio::join!(output.read_to_end(&mut said), errors.read_to_end(&mut complained));
+            read.0.and(read.1)?;
+            git.wait().await
+        };
+        let ended = tokio::time::timeout(PATIENCE, work).await.map_err(|_| "git took too long".to_owned())?;
+        match ended.map_err(cannot)? {
+            Exit::Code(0) => Ok(said),
+            exit => Err(describe_failure(&complained, exit)),
+        }
+    }
+
+    fn raise_walls(&self, profile: SandboxProfile) -> Result<Option<Walls>, String> {
+        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(profile)).transpose();
+        walls.map_err(|error| error.to_string())
+    }
+}
+
+fn describe_failure(said: &[u8], exit: Exit) -> String {
+    let said = text::one_line(String::from_utf8_lossy(said).trim(), 300);
+    if said.is_empty() { format!("git ended with {exit:?}") } else { said }
 }
 
 /// Clones a repository, at a revision if one is named, to a directory that goes with the first part of the result.

@@ -1,8 +1,10 @@
 //! The change that is to be reviewed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::files::file_name;
 use crate::files::workspace::Workspace;
 use crate::safety::policy::PolicyRules;
 use crate::safety::{Nobody, Reach};
@@ -17,7 +19,7 @@ const MOST_DIFF: usize = 1_000_000;
 /// A diff to review.
 pub struct ReviewedDiff {
     pub text: String,
-    /// The files that are not in it, because a rule denies them or credentials are kept there.
+    /// The files that are not in it, by their names as one word each, because a rule denies them or credentials are kept there.
     pub left_out: Vec<String>,
 }
 
@@ -55,7 +57,7 @@ pub async fn read_diff(
     };
     let names = String::from_utf8_lossy(&names);
     let left_out: Vec<String> = names.split_terminator('\0').filter(is_denied).map(str::to_owned).collect();
-    let excluded = left_out.iter().map(|name| format!(":(top,exclude,literal){name}")).collect::<Vec<_>>();
+    let excluded = left_out.iter().map(|name| exclude_path(name)).collect::<Vec<_>>();
     let mut line =
         vec!["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", range, "--", ":(top)"];
     line.extend(excluded.iter().map(String::as_str));
@@ -68,5 +70,20 @@ pub async fn read_diff(
             MOST_DIFF >> 10
         )));
     }
+    let left_out = left_out.iter().map(|name| file_name::quote(Path::new(name)).into_owned()).collect();
     Ok(ReviewedDiff { text: String::from_utf8_lossy(&diff).into_owned(), left_out })
+}
+
+/// A pattern of git that leaves a file out. Where its name is no text, so is what has any bytes there.
+fn exclude_path(name: &str) -> String {
+    let Some(_) = name.find(char::REPLACEMENT_CHARACTER) else { return format!(":(top,exclude,literal){name}") };
+    let mut pattern = String::from(":(top,exclude,glob)");
+    for character in name.chars() {
+        match character {
+            char::REPLACEMENT_CHARACTER => pattern.push('*'),
+            '*' | '?' | '[' | '\\' => pattern.extend(['\\', character]),
+            _ => pattern.push(character),
+        }
+    }
+    pattern
 }

@@ -218,7 +218,7 @@ impl<'a> PreparedCall<'a> {
             self.call_or_replay(tool, context, services, &clock).await
         };
         if let (true, Ok(output)) = (self.hooked.is_some(), &mut result) {
-            let said = hooks::take_result(agent, &services.helpers.session, &self, output);
+            let said = hooks::take_result(agent, &services.helpers.session, &self, &shared.spill, output);
             emitter.report_hooks(Box::pin(said).await);
         }
         let undone = match change {

@@ -7,6 +7,7 @@ use crate::agent::{Agent, HookReport};
 use crate::base::output::ToolOutput;
 use crate::config::HookEvent;
 use crate::conversation::message::ToolCall;
+use crate::conversation::spill::Spill;
 use crate::safety::policy::{Grounds, Verdict};
 
 use super::end::CallEnd;
@@ -46,9 +47,12 @@ impl<'c, 't: 'c> Turn<'t> {
             *prepared = PreparedCall { variables, time_limit: prepared.time_limit, start: prepared.start, ..anew };
             prepared.tell(format!("a hook changed the arguments to {arguments}"));
         }
-        if let (Some(why), Ok(plan)) = (said.ask, &mut prepared.plan)
-            && matches!(plan.verdict, Verdict::Allow(_))
+        if let (Some(mut why), Ok(plan)) = (said.ask, &mut prepared.plan)
+            && !matches!(plan.verdict, Verdict::Deny { .. })
         {
+            if let Verdict::Ask { why: own, .. } = &plan.verdict {
+                why.extend(["; ", own]);
+            }
             plan.verdict = Verdict::Ask { why, always: None };
         }
         said.context.into_iter().for_each(|text| prepared.tell(text));
@@ -70,6 +74,7 @@ pub(super) async fn take_result(
     agent: &Agent,
     session: &str,
     prepared: &PreparedCall<'_>,
+    spill: &Spill,
     output: &mut ToolOutput,
 ) -> HookReport {
     let text = &output.observation[..output.observation.floor_char_boundary(MOST_RESULT)];
@@ -79,6 +84,8 @@ pub(super) async fn take_result(
     if let Some(result) = said.result {
         output.result = Value::Null;
         output.observation = result;
+        // `recall` would read what was replaced.
+        output.kept.take().iter().for_each(|kept| spill.discard(kept));
     }
     for text in said.deny.into_iter().chain(said.context) {
         output.observation += "\n[";

@@ -92,6 +92,8 @@ impl Hooks {
             let dir = self.ground.as_ref().map(|ground| ground.workspace.to_string_lossy()).unwrap_or_default();
             write_for_peer(session.id(), &dir, &items)
         });
+        let transcript = transcript.zip(self.ground.as_ref());
+        let transcript = transcript.map(|(text, ground)| ground.redactor.redact(&text).into_owned());
         self.run_all(event, None, facts, transcript.as_deref()).await
     }
 

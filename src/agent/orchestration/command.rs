@@ -3,7 +3,7 @@
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
 //! single quotes a shell would not expand it, which is a mistake in the plan. So is one in what another program reads as code.
 
-use super::code::{ValueReading, is_evaluated, judge_place};
+use super::code::{ValueReading, judge_place};
 use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
@@ -33,10 +33,8 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                     return Err(why);
                 }
                 // A value that stood elsewhere as data may be none here.
-                if reading == ValueReading::Expression && is_evaluated(&as_text(reference.value(results)?)) {
-                    return Err(format!(
-                        "`{reference}` is no plain number or word, and a shell would evaluate it"
-                    ));
+                if let Some(why) = reading.find_danger(Some(&as_text(reference.value(results)?))) {
+                    return Err(format!("`{reference}` {why}"));
                 }
                 let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
                 let name = match known {
@@ -83,9 +81,7 @@ fn find_misplacement(reference: &Reference, quotes: Quotes, reading: ValueReadin
             "`{reference}` stands between single quotes, where a shell puts in no value; use double quotes"
         ));
     }
-    (reading == ValueReading::Code).then(|| {
-        format!("`{reference}` would be read as code there; give it to the code as an argument, or write it to a file first")
-    })
+    reading.find_danger(None).map(|why| format!("`{reference}` {why}"))
 }
 
 fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
@@ -235,6 +231,19 @@ mod tests {
             "source <(echo $step_2_result)",
             "if ls; then ls; else sudo bash -c \"echo $step_2_result\"; fi",
             "flock f -c \"echo $step_2_result\"",
+            "command eval $step_2_result",
+            "timeout -k 1 5 builtin eval $step_2_result",
+            "find . -exec ssh $step_2_result {} +",
+            "xargs -I{} sh -c {} <<< $step_2_result",
+            "xargs -n1 sh -c <<< $step_2_result",
+            "compgen -C $step_2_result",
+            "mapfile -C $step_2_result -c 1 x < a",
+            "git -C x -c alias.z='!'$step_2_result z",
+            "git grep -O$step_2_result a",
+            "GIT_EXTERNAL_DIFF=$step_2_result git diff",
+            "env LD_PRELOAD=./$step_2_result ls",
+            "tar cf a.tar a --checkpoint=1 --checkpoint-action=exec=$step_2_result",
+            "tar xf a.tar --to-command $step_2_result",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);
             assert!(why.contains("would be read as code"), "{why}");
@@ -252,6 +261,14 @@ mod tests {
             "cat > README.md <<EOF\nRun it with bash or python:\n$step_2_result\nEOF",
             "[[ $step_2_result == x ]] && echo same",
             "test $step_2_result -gt 3",
+            "find . -name . -newer $step_2_result",
+            "time grep -rn eval $step_2_result .",
+            "xargs -I{} sh -c 'echo \"$1\"' _ {} <<< $step_2_result",
+            "git switch -c $step_2_result",
+            "git -c a.b=c log $step_2_result",
+            "tar -c -f a.tar $step_2_result",
+            "bash <<'X'\nls\nX\nbash <<< ls\necho $step_2_result",
+            "grep -v $step_2_result a",
         ] {
             for_command(line, &results(&values())).expect(line);
         }
@@ -261,6 +278,12 @@ mod tests {
             "let n=$step_2_result+1",
             "declare -i n=$step_2_result",
             "echo ${a[$step_2_result]}",
+            "[[ -n a && -v $step_2_result ]]",
+            "[[ -n a && 1 -lt $step_2_result ]]",
+            "[ -R $step_2_result ]",
+            "test -n a -a -v $step_2_result",
+            "command declare $step_2_result=1",
+            "printf -v$step_2_result x",
             "echo $step_2_result; echo $(( $step_2_result ))",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);

@@ -17,7 +17,7 @@ use crate::conversation::event::{EventKind, RequestStatus};
 use crate::conversation::message::{Item, Step, Usage};
 use crate::conversation::session::Syncing;
 use crate::model::ledger::{Claim, ClosingNeed, RunLedger};
-use crate::model::{CallRecord, ChatModel, Delta, ModelRequest, ReplyEnd, ReplyStream};
+use crate::model::{CallRecord, ChatModel, Delta, ModelRequest, ReplyEnd, ReplyStream, TakenTokens};
 
 use super::waiting::{wait_for_disk, wait_for_reply};
 use super::{MOST_LESSONS, OpenRequest, RequestDesk, claim_for, retry, size_as_sent, status_of};
@@ -93,9 +93,9 @@ impl RequestInFlight {
         Self { open: Some(open), record: Arc::clone(record) }
     }
 
-    fn fail(&mut self, status: RequestStatus, usage: Usage) {
+    fn fail(&mut self, status: RequestStatus, taken: TakenTokens) {
         let Some(open) = self.open.take() else { return };
-        let (usage, cost_usd) = open.settle(status, usage, None);
+        let (usage, cost_usd) = open.settle(status, taken.usage, taken.cost_usd);
         if usage.total() > 0 {
             self.record.push(BesideSpending { reply: None, usage, cost_usd });
         }
@@ -106,7 +106,8 @@ impl Drop for RequestInFlight {
     fn drop(&mut self) {
         self.record.in_flight.fetch_sub(1, Ordering::Relaxed);
         let sent = self.open.as_ref().map_or(0, |open| open.input_tokens);
-        self.fail(RequestStatus::Cancelled, Usage { input_tokens: sent, estimated: true, ..Usage::default() });
+        let usage = Usage { input_tokens: sent, estimated: true, ..Usage::default() };
+        self.fail(RequestStatus::Cancelled, TakenTokens { usage, cost_usd: None });
     }
 }
 
@@ -163,7 +164,8 @@ impl BesideDesk<'_> {
                 Err(TurnStop::Model(error)) => error,
                 outcome => return outcome,
             };
-            flight.fail(status_of(&error), Usage::default());
+            let taken = flight.open.as_ref().and_then(|open| open.taken);
+            flight.fail(status_of(&error), taken.unwrap_or_default());
             drop(flight);
             if error.is_lesson && lessons < MOST_LESSONS {
                 lessons += 1;
@@ -184,7 +186,11 @@ impl BesideDesk<'_> {
         let Some(open) = &flight.open else { return Err(TurnStop::Interrupted) };
         let asked = open.send(question.model.as_ref(), self.write_request(question));
         let mut stream = wait_for_reply(&self.emitter, asked).await.map_err(TurnStop::Model)?;
-        let end = read_unseen(stream.as_mut(), &self.emitter).await?;
+        let read = read_unseen(stream.as_mut(), &self.emitter).await;
+        if let (Err(_), Some(open)) = (&read, &mut flight.open) {
+            open.note_taken(stream.as_ref());
+        }
+        let end = read?;
         let settled = flight.open.take().map(|open| open.finish(&end));
         let (usage, cost_usd) = settled.unwrap_or((end.usage, None));
         Ok(Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, ..Step::default() })

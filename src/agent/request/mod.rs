@@ -16,7 +16,7 @@ use crate::config::Prices;
 use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
 use crate::conversation::message::{FinishReason, Usage};
 use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, SpendingRefusal, cost_usd};
-use crate::model::{ChatModel, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream};
+use crate::model::{ChatModel, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, TakenTokens};
 
 /// The most changes of one request because its server refused a part of it.
 pub(super) const MOST_LESSONS: u32 = 8;
@@ -44,6 +44,8 @@ pub(super) struct OpenRequest {
     pub reply_room: Option<u64>,
     /// The size that was reserved for its input, in tokens.
     pub input_tokens: u64,
+    /// What its reply took before it failed.
+    pub taken: Option<TakenTokens>,
     started: Instant,
     /// The report, to be completed when it ends.
     report: RequestFinished,
@@ -91,6 +93,7 @@ impl RequestDesk {
             is_configured: true,
             reply_room: None,
             input_tokens: claim.input_tokens,
+            taken: None,
             started: Instant::now(),
             report,
         })
@@ -105,6 +108,16 @@ impl OpenRequest {
         request: ModelRequest<'_>,
     ) -> Result<Box<dyn ReplyStream>, ModelError> {
         model.ask(ModelRequest { output_cap: self.output_cap().or(self.reply_room), ..request }).await
+    }
+
+    /// Notes what a reply took that has failed.
+    pub(super) fn note_taken(&mut self, reply: &dyn ReplyStream) {
+        self.taken = reply.count_taken().map(|mut taken| {
+            if taken.usage.estimated {
+                taken.usage.input_tokens = self.input_tokens;
+            }
+            taken
+        });
     }
 
     /// The most tokens that the reply may have, if what is left is less than the model could write.

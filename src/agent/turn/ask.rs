@@ -31,7 +31,7 @@ impl Turn<'_> {
             size = self.measure();
         }
         let mut with_tools = purpose.has_tools();
-        let (mut sent, mut attempt, mut lessons, mut is_announced) = (0, 1, 0, false);
+        let (mut sent, mut attempt, mut lessons, mut is_announced, mut has_forgotten) = (0, 1, 0, false, false);
         loop {
             sent += 1;
             self.open_request(&purpose, with_tools, &size, sent).await?;
@@ -65,7 +65,10 @@ impl Turn<'_> {
                 self.void_streamed(attempt, &error)?;
                 self.keep_withheld()?;
                 if !self.shrink(&error.message).await? {
-                    return Err(error.into());
+                    // Asked once more by our own count: what the refusals taught may have been wrong.
+                    if std::mem::replace(&mut has_forgotten, true) || !self.forget_server() {
+                        return Err(error.into());
+                    }
                 }
                 size = self.make_fit(&purpose).await?;
                 is_announced = false;

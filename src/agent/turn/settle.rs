@@ -7,7 +7,7 @@ use crate::agent::request::{OpenRequest, status_of};
 use crate::base::tokens;
 use crate::conversation::event::RequestStatus;
 use crate::conversation::message::{FinishReason, ReplyPart, Step, Usage};
-use crate::model::ModelError;
+use crate::model::{ModelError, TakenTokens};
 
 use super::{Turn, TurnStop};
 
@@ -23,9 +23,11 @@ impl Turn<'_> {
     /// Enters a failed attempt, with the reply as far as it came.
     pub(in crate::agent) fn settle_attempt(&mut self, error: &ModelError) {
         let Some(open) = self.conversation.asking.take() else { return };
-        let usage = self.cut_usage(open.input_tokens);
-        let usage = if usage.output_tokens > 0 { usage } else { Usage::default() };
-        self.enter_unanswered(open, status_of(error), usage, None);
+        let taken = open.taken.unwrap_or_else(|| {
+            let usage = self.cut_usage(open.input_tokens);
+            TakenTokens { usage: if usage.output_tokens > 0 { usage } else { Usage::default() }, cost_usd: None }
+        });
+        self.enter_unanswered(open, status_of(error), taken.usage, taken.cost_usd);
     }
 
     /// Enters a request that brought no step, in the ledger and in the session.

@@ -1,8 +1,9 @@
 //! The plugins that are installed: a copy of each in `plugins/NAME`, and `plugins.lock`, which pins the copy and every
 //! file that was written for it by their contents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use super::plugin::ForeignPlugin;
 use super::settle::{EntryState, copy_dir, settle_entries, write_entry};
 use super::tree::digest_tree;
 use super::{EntryPlan, ImportEntry};
+use crate::base::diff;
 use crate::base::digest::hash_sha256;
 use crate::config::folders::{PLUGIN_LOCK, PLUGINS};
 use crate::files::regular::{LONGEST_FILE, Links, read_bytes, replace_file};
@@ -42,6 +44,23 @@ pub struct InstalledPlugin {
 /// Where the copy of a plugin is.
 pub fn plugin_root(config_dir: &Path, name: &str) -> PathBuf {
     config_dir.join(PLUGINS).join(name)
+}
+
+/// The digest of all files of a plugin.
+///
+/// # Errors
+/// A sentence: what it may not have, or it cannot be read.
+pub fn digest_plugin(dir: &Path) -> Result<String, String> {
+    Ok(digest_all(&digest_tree(dir)?))
+}
+
+/// The text files of a plugin whose paths are wanted, with these.
+///
+/// # Errors
+/// As [`digest_plugin`].
+pub fn read_plugin_files(dir: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<(String, String)>, String> {
+    let paths = digest_tree(dir)?.into_iter().map(|(path, _)| path).filter(|path| wanted(path));
+    Ok(paths.filter_map(|path| read_text(&dir.join(&path)).map(|text| (path, text))).collect())
 }
 
 fn digest_all(files: &[(String, String)]) -> String {
@@ -76,38 +95,43 @@ impl PluginLock {
         replace_file(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// True if the plugin is installed as it is in `from`.
-    ///
-    /// # Errors
-    /// A sentence: the directory cannot be read.
-    pub fn is_current(&self, name: &str, from: &Path) -> Result<bool, String> {
-        let digest = digest_all(&digest_tree(from)?);
-        Ok(self.plugins.get(name).is_some_and(|plugin| plugin.digest == digest))
+    /// True if the plugin is installed with this digest of its files.
+    pub fn is_current(&self, name: &str, digest: &str) -> bool {
+        self.plugins.get(name).is_some_and(|plugin| plugin.digest == digest)
     }
 
-    /// Installs a plugin whose files are in `from`: nothing is written if a file of another origin is in the way.
+    /// Installs a plugin whose files are in `from` and have this digest, in place of the one of its name: nothing is changed if
+    /// a file of another origin is in the way, or one that was changed since. Returns the files that were changed since, which it
+    /// does not need any more and which stay.
     ///
     /// # Errors
     /// A sentence: what is in the way, or the disk fails.
-    pub fn install(&mut self, plugin: &ForeignPlugin, from: &Path, source: &str) -> Result<(), String> {
-        let digest = digest_all(&digest_tree(from)?);
-        let states = settle_entries(&plugin.entries, &self.dir);
-        let taken = plugin
-            .entries
-            .iter()
-            .zip(&states)
-            .filter(|(_, state)| !matches!(state, EntryState::New | EntryState::Nothing));
-        let taken: Vec<String> = taken.map(|(entry, _)| format!("{} {}", entry.kind, entry.name)).collect();
+    pub fn install(
+        &mut self,
+        plugin: &ForeignPlugin,
+        from: &Path,
+        source: &str,
+        digest: &str,
+    ) -> Result<Vec<String>, String> {
+        let taken = self.find_taken(plugin);
         if !taken.is_empty() {
-            return Err(format!("nothing was installed, as these are there already: {}", taken.join(", ")));
+            let taken = taken.join(", ");
+            return Err(format!(
+                "nothing was installed, as these are there already, or were changed since they came: {taken}"
+            ));
         }
         let root = plugin_root(&self.dir, &plugin.name);
-        let failed = |error: std::io::Error| format!("{}: {error}", root.display());
-        copy_dir(from, &root).map_err(failed)?;
-        let git = root.join(".git");
-        if git.exists() {
-            fs::remove_dir_all(git).map_err(failed)?;
+        let failed = |error: io::Error| format!("{}: {error}", root.display());
+        // The copy is whole before anything goes.
+        let copy = root.with_file_name(".new");
+        remove_dir(&copy).map_err(failed)?;
+        copy_dir(from, &copy).and_then(|()| remove_dir(&copy.join(".git"))).map_err(failed)?;
+        if digest_plugin(&copy)? != digest {
+            remove_dir(&copy).map_err(failed)?;
+            return Err("nothing was installed, as its files changed meanwhile".to_owned());
         }
+        let kept = self.plugins.get(&plugin.name).map(|old| self.remove_files(old)).transpose()?;
+        remove_dir(&root).and_then(|()| fs::rename(&copy, &root)).map_err(failed)?;
         let all: Vec<&ImportEntry> = plugin.entries.iter().collect();
         let mut files = BTreeMap::new();
         for entry in &plugin.entries {
@@ -127,17 +151,34 @@ impl PluginLock {
                 EntryPlan::List(..) | EntryPlan::Used | EntryPlan::Left => {}
             }
         }
-        let (source, version) = (source.to_owned(), plugin.version.clone());
+        let (source, version, digest) = (source.to_owned(), plugin.version.clone(), digest.to_owned());
         self.plugins.insert(plugin.name.clone(), InstalledPlugin { source, version, digest, files });
-        self.save()
+        self.save()?;
+        Ok(kept.unwrap_or_default())
     }
 
-    /// Removes a plugin. Files that changed since stay; returns them.
-    ///
-    /// # Errors
-    /// A sentence: there is no such plugin, or the disk fails.
-    pub fn remove(&mut self, name: &str) -> Result<Vec<String>, String> {
-        let plugin = self.plugins.get(name).ok_or_else(|| format!("there is no plugin `{name}`"))?;
+    /// What is in the way of a plugin and not its own.
+    fn find_taken(&self, plugin: &ForeignPlugin) -> Vec<String> {
+        let own = self.plugins.get(&plugin.name).map(|installed| &installed.files);
+        let is_own = |path: &Path, digest: Option<&str>| {
+            let known = own.and_then(|own| own.get(&*path.to_string_lossy()));
+            known.is_some() && known.map(String::as_str) == digest
+        };
+        let is_free = |plan: &EntryPlan| match plan {
+            EntryPlan::Write(to, _) => is_own(to, read_digest(&self.dir.join(to)).as_deref()),
+            EntryPlan::Copy(to, _) => digest_tree(&self.dir.join(to))
+                .is_ok_and(|files| files.iter().all(|(path, digest)| is_own(&to.join(path), Some(digest)))),
+            EntryPlan::List(..) | EntryPlan::Used | EntryPlan::Left => false,
+        };
+        let entries = plugin.entries.iter().zip(settle_entries(&plugin.entries, &self.dir));
+        let taken = entries.filter(|(entry, state)| {
+            !matches!(state, EntryState::New | EntryState::Nothing) && !is_free(&entry.plan)
+        });
+        taken.map(|(entry, _)| format!("{} {}", entry.kind, entry.name)).collect()
+    }
+
+    /// Removes what was written for a plugin. Files that changed since stay; returns them.
+    fn remove_files(&self, plugin: &InstalledPlugin) -> Result<Vec<String>, String> {
         let mut kept = Vec::new();
         let is_inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         for (path, digest) in plugin.files.iter().filter(|(path, _)| is_inside(path)) {
@@ -153,10 +194,41 @@ impl PluginLock {
                 None => {}
             }
         }
+        Ok(kept)
+    }
+
+    /// The files of a plugin's copy that are others in `from`, as diffs.
+    ///
+    /// # Errors
+    /// A sentence: the directory cannot be read.
+    pub fn compare_copy(&self, name: &str, from: &Path) -> Result<String, String> {
         let root = plugin_root(&self.dir, name);
-        if root.exists() {
-            fs::remove_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+        let before: BTreeMap<_, _> = digest_tree(&root).unwrap_or_default().into_iter().collect();
+        let after: BTreeMap<_, _> = digest_tree(from)?.into_iter().collect();
+        let mut out = String::new();
+        let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for path in paths.into_iter().filter(|path| before.get(*path) != after.get(*path)) {
+            let read = |files: &BTreeMap<String, String>, dir: &Path| {
+                if files.contains_key(path) { read_text(&dir.join(path)) } else { Some(String::new()) }
+            };
+            let difference = match (read(&before, &root), read(&after, from)) {
+                (Some(before), Some(after)) => diff::unify(path, &before, &after),
+                _ => format!("{path} is no text, and changed\n"),
+            };
+            out += &difference;
         }
+        Ok(out)
+    }
+
+    /// Removes a plugin. Files that changed since stay; returns them.
+    ///
+    /// # Errors
+    /// A sentence: there is no such plugin, or the disk fails.
+    pub fn remove(&mut self, name: &str) -> Result<Vec<String>, String> {
+        let plugin = self.plugins.get(name).ok_or_else(|| format!("there is no plugin `{name}`"))?;
+        let kept = self.remove_files(plugin)?;
+        let root = plugin_root(&self.dir, name);
+        remove_dir(&root).map_err(|error| format!("{}: {error}", root.display()))?;
         self.plugins.remove(name);
         self.save()?;
         Ok(kept)
@@ -187,6 +259,14 @@ impl PluginLock {
         let bytes = read_bytes(&self.dir.join(path), Links::Follow, LONGEST_FILE).ok().flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(read_bytes(path, Links::Refuse, LONGEST_FILE).ok().flatten()?).ok()
+}
+
+fn remove_dir(dir: &Path) -> io::Result<()> {
+    if dir.exists() { fs::remove_dir_all(dir) } else { Ok(()) }
 }
 
 fn read_digest(path: &Path) -> Option<String> {

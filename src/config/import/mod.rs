@@ -20,7 +20,7 @@ use crate::base::spelling::spell;
 
 use home::ForeignHome;
 
-pub use installed::{PluginLock, plugin_root};
+pub use installed::{PluginLock, digest_plugin, plugin_root, read_plugin_files};
 pub use plugin::{ForeignPlugin, read_plugin};
 pub use settle::{EntryState, settle_entries, write_entry};
 

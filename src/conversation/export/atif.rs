@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Exported, read_arguments};
-use crate::conversation::message::{Item, ReplyPart, Step};
+use crate::conversation::message::{CallStatus, Item, ReplyPart, Step};
 
 const VERSION: &str = "ATIF-v1.8";
 
@@ -76,7 +76,12 @@ fn write_step(step: &Step) -> Map<String, Value> {
         set("tool_calls", calls.collect());
         let results = step.calls().filter_map(|call| {
             let answer = call.answer.as_ref()?;
-            Some(json!({"source_call_id": call.request.id, "content": answer.content}))
+            let mut result = json!({"source_call_id": call.request.id, "content": answer.content});
+            // The form has no other place for it.
+            if answer.status != CallStatus::Ok {
+                result["extra"] = json!({"status": answer.status});
+            }
+            Some(result)
         });
         set("observation", json!({"results": results.collect::<Vec<_>>()}));
     }

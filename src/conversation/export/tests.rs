@@ -72,7 +72,14 @@ fn a_trajectory_has_numbered_steps_with_thoughts_and_results() {
     assert_eq!(told, [(Some(1), Some("system")), (Some(2), Some("user")), (Some(3), Some("agent"))]);
     assert_eq!(steps[2]["reasoning_content"], "I look.");
     assert_eq!(steps[2]["tool_calls"][0]["arguments"], json!({"path": "a"}));
-    assert_eq!(steps[2]["observation"]["results"][0]["source_call_id"], "c1");
+    let result = &steps[2]["observation"]["results"][0];
+    assert_eq!((&result["source_call_id"], &result["extra"]), (&json!("c1"), &Value::Null));
+    let mut failed = exported();
+    let Item::Step(step) = &mut failed.items[1] else { panic!("a step") };
+    let Some(ReplyPart::Call(call)) = step.parts.last_mut() else { panic!("a call") };
+    call.answer = Some(CallAnswer::of_text("no", CallStatus::Denied));
+    let failed: Value = serde_json::from_str(&failed.write(ExportForm::Atif)).expect("JSON");
+    assert_eq!(failed["steps"][2]["observation"]["results"][0]["extra"]["status"], "denied");
     assert_eq!(trajectory["final_metrics"]["total_prompt_tokens"], 9);
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::conversation::message::CallStatus;
+
 /// A part of a conversation, in the order in which it was recorded.
 #[derive(Debug, PartialEq)]
 pub(super) enum ForeignPart {
@@ -17,7 +19,7 @@ pub(super) enum ForeignPart {
     Result {
         id: String,
         text: String,
-        is_error: bool,
+        status: CallStatus,
     },
 }
 
@@ -170,7 +172,8 @@ fn read_atif(whole: &Value) -> ForeignLog {
                     parts.push(call(&called["tool_call_id"], name, &called["arguments"]));
                 }
                 for found in step["observation"]["results"].as_array().into_iter().flatten() {
-                    parts.push(result(&found["source_call_id"], &found["content"], false));
+                    let failed = found["extra"]["status"].as_str().is_some_and(|status| status != "ok");
+                    parts.push(result(&found["source_call_id"], &found["content"], failed));
                 }
             }
             _ => {}
@@ -244,7 +247,17 @@ fn call(id: &Value, name: String, arguments: &Value) -> ForeignPart {
 
 fn result(id: &Value, content: &Value, is_error: bool) -> ForeignPart {
     let text = if content.is_object() { content.to_string() } else { join_texts(content) };
-    ForeignPart::Result { id: text_of(id).unwrap_or_default(), text, is_error }
+    let status = match read_status(&text) {
+        None if is_error => CallStatus::Error,
+        status => status.unwrap_or(CallStatus::Ok),
+    };
+    ForeignPart::Result { id: text_of(id).unwrap_or_default(), text, status }
+}
+
+/// The status in a result that is written as ours are for the model.
+fn read_status(text: &str) -> Option<CallStatus> {
+    let status = text.strip_prefix("<result tool=")?.lines().nth(1)?.strip_prefix("status: ")?;
+    serde_json::from_value(status.into()).ok()
 }
 
 /// A text, or the texts of blocks; what is no text is left out.

@@ -82,18 +82,17 @@ impl ItemReading {
                 let request = ToolCall { id: own, name, arguments };
                 self.open.push(ReplyPart::Call(Call { request, opaque: None, answer: None }));
             }
-            ForeignPart::Result { id, text, is_error } => self.answer(&id, text, is_error),
+            ForeignPart::Result { id, text, status } => self.answer(&id, text, status),
         }
     }
 
-    fn answer(&mut self, id: &str, text: String, is_error: bool) {
+    fn answer(&mut self, id: &str, text: String, status: CallStatus) {
         self.close_step();
         let place = self.places.remove(id);
         let step = place.and_then(|(item, part)| match self.items.get_mut(item)? {
             Item::Step(step) => step.parts.get_mut(part),
             _ => None,
         });
-        let status = if is_error { CallStatus::Error } else { CallStatus::Ok };
         match step {
             Some(ReplyPart::Call(call)) => call.answer = Some(CallAnswer::of_text(text, status)),
             _ => self.loose += 1,

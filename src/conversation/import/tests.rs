@@ -141,6 +141,37 @@ fn what_a_log_says_of_its_calls_is_not_believed() {
 }
 
 #[test]
+fn a_call_that_failed_is_still_one() {
+    let ours = |status: &str| format!("<result tool=\\\"x\\\" untrusted>\\nstatus: {status}\\nno\\n</result>");
+    let openai = |text: &str| {
+        format!(
+            r#"{{"messages":[{{"role":"assistant","tool_calls":[{{"id":"1","function":{{"name":"x","arguments":"{{}}"}}}}]}},
+                {{"role":"tool","tool_call_id":"1","content":"{text}"}}]}}"#
+        )
+    };
+    let atif = |extra: &str| {
+        format!(
+            r#"{{"schema_version":"ATIF-v1.8","steps":[{{"source":"agent","message":"",
+                "tool_calls":[{{"tool_call_id":"1","function_name":"x","arguments":{{}}}}],
+                "observation":{{"results":[{{"source_call_id":"1","content":"no"{extra}}}]}}}}]}}"#
+        )
+    };
+    for (text, expected) in [
+        (openai(&ours("denied")), CallStatus::Denied),
+        (openai(&ours("error")), CallStatus::Error),
+        (openai(&ours("ok")), CallStatus::Ok),
+        (openai("status: error"), CallStatus::Ok),
+        (atif(""), CallStatus::Ok),
+        (atif(r#","extra":{"status":"error"}"#), CallStatus::Error),
+    ] {
+        let imported = read_conversation(&text).expect("readable");
+        let Item::Step(step) = &imported.items[0] else { panic!("a step") };
+        let answer = step.calls().next().and_then(|call| call.answer.as_ref());
+        assert_eq!(answer.map(|answer| answer.status), Some(expected), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_conversation_is_refused() {
     for text in ["", "{}", "[]", "plain words", "{\"messages\":[]}", "{\"a\":1}\n{\"b\":2}\n"] {
         let why = read_conversation(text).expect_err(text);

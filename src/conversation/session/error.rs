@@ -36,7 +36,7 @@ impl SessionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Io { doing: "created" | "written" | "synced", .. } => Some(
-                "--ephemeral keeps the session only in memory; XDG_DATA_HOME names another place for sessions",
+                "--ephemeral keeps the session only in memory; the `dir` of the session store, else XDG_DATA_HOME, names their place",
             ),
             _ => None,
         }

@@ -9,7 +9,7 @@ use crate::base::{diff, text};
 use crate::config::Config;
 use crate::conversation::message::{Call, CallStatus, Step};
 use crate::conversation::session::{Session, SessionError};
-use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
+use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan};
 use crate::files::workspace::Workspace;
 
 /// The answer where a conversation is in memory only.
@@ -53,15 +53,14 @@ pub fn restore_files(
     if !dry_run && !forced {
         refuse_plan(&plan)?;
     }
+    // Also where they are so already: that these changes are taken back is written down.
+    let failed = if dry_run { Vec::new() } else { history.carry_out(direction, &plan)?.failed };
     if plan == RestorePlan::default() {
         return Ok(Some("The files are already as they were.\n".to_owned()));
     }
     let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
-    if !dry_run {
-        let Restored { failed, .. } = history.carry_out(direction, &plan)?;
-        for why in failed {
-            let _ = writeln!(out, "  not put back: {why}");
-        }
+    for why in failed {
+        let _ = writeln!(out, "  not put back: {why}");
     }
     Ok(Some(out))
 }
@@ -160,6 +159,10 @@ fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
     let mut why = Vec::new();
     if !plan.changed_since.is_empty() {
         why.push(format!("changed since by something else: {}", list(&plan.changed_since)));
+    }
+    if !plan.unsure.is_empty() {
+        let paths = list(&plan.unsure);
+        why.push(format!("changed during or after a call that was killed, maybe by something else: {paths}"));
     }
     if !plan.lost.is_empty() {
         why.push(format!("the former content is not kept: {}", list(&plan.lost)));

@@ -40,7 +40,8 @@ pub(super) fn run_doctor(setup: &CliSetup, online: bool) -> CommandOutcome {
     }
     checks.push(("terminal", screen::check_screen(&screen::ScreenFacts::now(setup))));
     let sessions = config.as_ref().map_or_else(|| setup.env.dirs().data, |config| config.session_dir());
-    let otherwise = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
+    let otherwise =
+        "`--ephemeral` keeps no session, the `dir` of the session store, else XDG_DATA_HOME, names their place";
     checks.push(("disk", disks::check_disk("sessions go to", &sessions, otherwise)));
     let (state, otherwise) = (setup.env.dirs().state, "XDG_STATE_HOME names another place");
     checks.push(("state", disks::check_disk("histories and drafts go to", &state, otherwise)));

@@ -7,7 +7,8 @@ use crate::agent::assembly;
 use crate::base::diff;
 use crate::base::text::count_noun;
 use crate::config::{
-    Config, EntryPlan, EntryState, ForeignPlugin, PluginLock, plugin_root, read_plugin, settle_entries,
+    Config, EntryPlan, EntryState, ForeignPlugin, PluginLock, digest_plugin, plugin_root, read_plugin,
+    read_plugin_files, settle_entries,
 };
 use crate::files::workspace::Workspace;
 
@@ -47,49 +48,88 @@ struct PluginGround<'a> {
     workspace: &'a Workspace,
 }
 
-/// The directory of a source: itself, or a clone, which goes with the second part.
-fn fetch_source(
-    here: &PluginGround<'_>,
-    source: &str,
-) -> Result<(PathBuf, Option<tempfile::TempDir>), CommandFailure> {
-    let dir = here.workspace.root().join(source);
-    let (address, revision) = match source.rsplit_once('@') {
-        // Not the one of `git@host:path`.
-        Some((address, revision)) if !revision.contains([':', '/']) => (address, Some(revision)),
-        _ => (source, None),
+/// A plugin's files, and where an update finds them again.
+struct FetchedPlugin {
+    dir: PathBuf,
+    /// An absolute path, or an address.
+    source: String,
+    digest: String,
+    /// It goes with this.
+    _clone: Option<tempfile::TempDir>,
+}
+
+/// True for what names another machine, whatever directory has such a name here: `https://…`, `git@host:path`.
+fn is_address(source: &str) -> bool {
+    let is_host = |host: &str| host.len() > 1 && !host.contains(['/', '\\']);
+    source.contains("://") || source.split_once(':').is_some_and(|(host, _)| is_host(host))
+}
+
+/// Finds a source, or clones it.
+fn fetch_source(here: &PluginGround<'_>, source: &str) -> Result<FetchedPlugin, CommandFailure> {
+    let find = |path: &str| Some(here.workspace.root().join(path)).filter(|_| !is_address(path));
+    let (dir, source, clone) = match find(source).filter(|dir| dir.is_dir() && !dir.join("HEAD").is_file()) {
+        Some(dir) => {
+            let dir = crate::files::canonicalize(&dir)?;
+            let source = dir.display().to_string();
+            (dir, source, None)
+        }
+        None => {
+            let (address, revision) = match source.rsplit_once('@') {
+                // Not the one of `git@host:path`.
+                Some((address, revision)) if !revision.contains([':', '/']) => (address, Some(revision)),
+                _ => (source, None),
+            };
+            let local = find(address).filter(|path| path.exists());
+            let local = local.map(|path| crate::files::canonicalize(&path)).transpose()?;
+            let address = local.map_or_else(|| address.to_owned(), |path| path.display().to_string());
+            let clone = assembly::clone_repository(here.config, here.workspace, &address, revision);
+            let (place, dir) = build_runtime()?.block_on(clone)?;
+            (
+                dir,
+                [Some(address.as_str()), revision].into_iter().flatten().collect::<Vec<_>>().join("@"),
+                Some(place),
+            )
+        }
     };
-    if dir.is_dir() && !dir.join("HEAD").is_file() {
-        return Ok((crate::files::canonicalize(&dir)?, None));
-    }
-    let clone = assembly::clone_repository(here.config, here.workspace, address, revision);
-    let (place, dir) = build_runtime()?.block_on(clone)?;
-    Ok((dir, Some(place)))
+    let digest = digest_plugin(&dir).map_err(CommandFailure::usage)?;
+    Ok(FetchedPlugin { dir, source, digest, _clone: clone })
 }
 
 fn add_plugin(here: &PluginGround<'_>, lock: &mut PluginLock, source: &str) -> CommandOutcome {
-    let (dir, clone) = fetch_source(here, source)?;
-    let plugin = read_here(here, &dir)?;
+    let fetched = fetch_source(here, source)?;
+    let plugin = read_here(here, &fetched.dir)?;
     if lock.plugins.contains_key(&plugin.name) {
         let why = format!("`{0}` is installed: agent plugin update {0}", plugin.name);
         return Err(CommandFailure::usage(why));
     }
-    show_plugin(here, &plugin)?;
+    show_plugin(here, &plugin, &fetched.dir)?;
     if !is_wanted(&format!("Install {}?", plugin.name))? {
         note_progress("Nothing was installed.");
         return Ok(exit::DONE);
     }
-    let source = if clone.is_some() { source.to_owned() } else { dir.display().to_string() };
-    lock.install(&plugin, &dir, &source).map_err(|why| CommandFailure::word(exit::FAILED, why))?;
+    install_plugin(lock, &plugin, &fetched)?;
     note_progress(&format!("{} is installed.", plugin.name));
     Ok(exit::DONE)
+}
+
+fn install_plugin(
+    lock: &mut PluginLock,
+    plugin: &ForeignPlugin,
+    fetched: &FetchedPlugin,
+) -> Result<(), CommandFailure> {
+    let kept = lock.install(plugin, &fetched.dir, &fetched.source, &fetched.digest);
+    for path in kept.map_err(|why| CommandFailure::word(exit::FAILED, why))? {
+        note_progress(&format!("{path} was changed since, and stays."));
+    }
+    Ok(())
 }
 
 fn read_here(here: &PluginGround<'_>, dir: &Path) -> Result<ForeignPlugin, CommandFailure> {
     read_plugin(dir, |name| plugin_root(&here.config.dirs.config, name)).map_err(CommandFailure::usage)
 }
 
-/// The table of what a plugin brings, then what can run.
-fn show_plugin(here: &PluginGround<'_>, plugin: &ForeignPlugin) -> CommandOutcome {
+/// The table of what a plugin brings, then what can run: hooks, servers, and the files that they name.
+fn show_plugin(here: &PluginGround<'_>, plugin: &ForeignPlugin, dir: &Path) -> CommandOutcome {
     let ForeignPlugin { name, version, description, entries } = plugin;
     print_visible(&format!("{} {description}\n", [name.as_str(), version].join(" ").trim()))?;
     let states = settle_entries(entries, &here.config.dirs.config);
@@ -98,10 +138,15 @@ fn show_plugin(here: &PluginGround<'_>, plugin: &ForeignPlugin) -> CommandOutcom
         [kind, name, fate, note]
     });
     print_entries(&rows.collect::<Vec<_>>())?;
+    let mut lines = String::new();
     for entry in entries.iter().filter(|entry| matches!(entry.kind, "hook" | "server")) {
         if let EntryPlan::Write(to, text) = &entry.plan {
             print_visible(&format!("\n# It can run: {}\n{}\n", to.display(), text.trim_end()))?;
+            lines += text;
         }
+    }
+    for (path, text) in read_plugin_files(dir, |path| lines.contains(path)).map_err(CommandFailure::usage)? {
+        print_visible(&format!("\n# It can run: {path}\n{}\n", text.trim_end()))?;
     }
     Ok(exit::DONE)
 }
@@ -124,43 +169,46 @@ fn update_plugins(here: &PluginGround<'_>, lock: &mut PluginLock, names: Vec<Str
         let Some(installed) = lock.plugins.get(&name) else {
             return Err(CommandFailure::usage(format!("there is no plugin `{name}`")));
         };
-        let source = installed.source.clone();
-        let (dir, _clone) = fetch_source(here, &source)?;
+        let fetched = fetch_source(here, &installed.source.clone())?;
         let failed = |why| CommandFailure::word(exit::FAILED, why);
-        if lock.is_current(&name, &dir).map_err(failed)? {
+        if lock.is_current(&name, &fetched.digest) {
             note_progress(&format!("{name} is current."));
             continue;
         }
-        let plugin = read_here(here, &dir)?;
+        let plugin = read_here(here, &fetched.dir)?;
         if plugin.name != name {
             return Err(failed(format!(
-                "{source} is the plugin `{}` now: remove `{name}`, and add it",
-                plugin.name
+                "{} is the plugin `{}` now: remove `{name}`, and add it",
+                fetched.source, plugin.name
             )));
         }
-        show_changes(lock, here, &plugin)?;
+        show_changes(lock, here, &plugin, &fetched.dir)?;
         if !is_wanted(&format!("Update {name}?"))? {
             note_progress("Nothing was changed.");
             continue;
         }
-        for path in lock.remove(&name).map_err(failed)? {
-            note_progress(&format!("{path} was changed since, and stays."));
-        }
-        lock.install(&plugin, &dir, &source).map_err(failed)?;
+        install_plugin(lock, &plugin, &fetched)?;
         note_progress(&format!("{name} is updated."));
     }
     Ok(exit::DONE)
 }
 
-/// The differences of the files that an update would write.
-fn show_changes(lock: &PluginLock, here: &PluginGround<'_>, plugin: &ForeignPlugin) -> CommandOutcome {
+/// The differences of what can run, and of all files that the plugin brings.
+fn show_changes(
+    lock: &PluginLock,
+    here: &PluginGround<'_>,
+    plugin: &ForeignPlugin,
+    dir: &Path,
+) -> Result<(), CommandFailure> {
     let states = settle_entries(&plugin.entries, &here.config.dirs.config);
-    for (entry, state) in plugin.entries.iter().zip(states) {
+    let runs = plugin.entries.iter().zip(states).filter(|(entry, _)| matches!(entry.kind, "hook" | "server"));
+    for (entry, state) in runs {
         if let (EntryPlan::Write(to, text), EntryState::New | EntryState::Differs) = (&entry.plan, state) {
             let before = lock.read(to).unwrap_or_default();
             print_visible(&diff::unify(&to.to_string_lossy(), &before, text))?;
         }
     }
-    note_progress("Its other files may have changed too.");
-    Ok(exit::DONE)
+    let files = lock.compare_copy(&plugin.name, dir).map_err(|why| CommandFailure::word(exit::FAILED, why))?;
+    print_visible(&files)?;
+    Ok(())
 }

@@ -13,12 +13,11 @@ use crate::faces::collector::CollectorExport;
 use crate::prompt::AnswerReader;
 
 use super::args::{ReviewArgs, ReviewFormat};
-use super::github;
+use super::github::{WorkflowStep, annotate};
 use super::setup::{CliSetup, build_runtime};
 use super::signals::Signals;
 use super::{
-    CommandFailure, CommandOutcome, close_export, exit, note_progress, print_json, print_text, print_visible,
-    warn_person,
+    CommandFailure, CommandOutcome, close_export, exit, note_progress, print_json, print_visible, warn_person,
 };
 
 /// The prompt that reads a diff.
@@ -29,6 +28,12 @@ const PROMPT: &str = "review";
 struct Review {
     findings: Vec<ReviewFinding>,
     verdict: String,
+}
+
+impl Review {
+    fn find_code(&self) -> u8 {
+        if self.findings.is_empty() { exit::DONE } else { exit::FAILED }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,6 +72,31 @@ impl Severity {
 }
 
 pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
+    let format = args.output;
+    match format {
+        ReviewFormat::Github => {
+            let step = WorkflowStep::begin(&setup.env)?;
+            let outcome = make_review(setup, args).and_then(|review| {
+                step.add_summary(&format_summary(&review))?;
+                step.speak(&format_annotations(&review))?;
+                Ok(review.find_code())
+            });
+            step.end(outcome)
+        }
+        ReviewFormat::Json => {
+            let review = make_review(setup, args)?;
+            print_json(&review)?;
+            Ok(review.find_code())
+        }
+        ReviewFormat::Text => {
+            let review = make_review(setup, args)?;
+            print_visible(&format_text(&review))?;
+            Ok(review.find_code())
+        }
+    }
+}
+
+fn make_review(setup: &CliSetup, args: ReviewArgs) -> Result<Review, CommandFailure> {
     let signals = Signals::listen()?;
     let flags = SettingFlags::default().of_agent(Some(args.agent.clone()));
     let (workspace, config) = setup.load_with(flags)?;
@@ -86,7 +116,7 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
     }
     if diff.trim().is_empty() {
         note_progress("Nothing changed, so there is nothing to review.");
-        return write_review(setup, &Review { findings: Vec::new(), verdict: String::new() }, args.output);
+        return Ok(Review { findings: Vec::new(), verdict: String::new() });
     }
     if !setup.global.quiet {
         let files = diff.lines().filter(|line| line.starts_with("diff --git ")).count() as u64;
@@ -111,7 +141,7 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
     let mut review: Review = serde_json::from_value(result)
         .map_err(|error| CommandFailure::word(exit::SCHEMA, format!("the answer is no review: {error}")))?;
     review.findings.sort_by_key(|finding| finding.severity);
-    write_review(setup, &review, args.output)
+    Ok(review)
 }
 
 /// The schema of an answer.
@@ -141,18 +171,6 @@ fn describe_review(most: u16) -> Value {
     })
 }
 
-fn write_review(setup: &CliSetup, review: &Review, output: ReviewFormat) -> CommandOutcome {
-    match output {
-        ReviewFormat::Json => print_json(review)?,
-        ReviewFormat::Text => print_visible(&format_text(review))?,
-        ReviewFormat::Github => {
-            github::add_summary(&setup.env, &format_summary(review))?;
-            print_text(format_annotations(review))?
-        }
-    };
-    Ok(if review.findings.is_empty() { exit::DONE } else { exit::FAILED })
-}
-
 fn format_text(review: &Review) -> String {
     let mut out = String::new();
     for ReviewFinding { file, line, severity, confidence, title, detail } in &review.findings {
@@ -178,7 +196,7 @@ fn format_annotations(review: &Review) -> String {
         let mut about = vec![("file", file.as_str())];
         about.extend(Some(("line", line.as_str())).filter(|(_, line)| *line != "0"));
         about.push(("title", title));
-        out += &github::annotate(severity.annotation(), &about, detail.trim());
+        out += &annotate(severity.annotation(), &about, detail.trim());
     }
     out
 }

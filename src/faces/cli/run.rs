@@ -11,7 +11,7 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, HookReport, KeepAnswer, Run, RunInput, TurnEnd, TurnStop, end_session,
     exit, run_input,
 };
-use crate::config::{ApprovalMode, Config, Env};
+use crate::config::{ApprovalMode, Config};
 use crate::conversation::EventSink;
 use crate::conversation::attachment::Attachments;
 use crate::conversation::event::{Event, EventKind};
@@ -27,10 +27,11 @@ use crate::tools::decode_text;
 
 use super::args::{OutputFormat, RecordingArgs, RunArgs, StdinMode, TurnArgs};
 use super::attachments;
+use super::github::{WorkflowStep, annotate};
 use super::setup::{CliSetup, build_runtime, may_enter_layer, session_choice, setting_flags};
 use super::signals::Signals;
 use super::stdin::{self, PipedInput as Piped};
-use super::{CommandFailure, CommandOutcome, close_export, github, print_json, print_text};
+use super::{CommandFailure, CommandOutcome, close_export, print_json};
 
 /// Everything that is known before the run begins.
 struct PreparedRun {
@@ -41,15 +42,25 @@ struct PreparedRun {
     outlets: Outlets,
     export: CollectorExport,
     /// Where a step of a workflow is told of the end.
-    workflow: Option<Env>,
+    workflow: Option<WorkflowStep>,
     config: Arc<Config>,
     is_quiet: bool,
 }
 
 pub(super) fn run_once(setup: CliSetup, args: RunArgs) -> CommandOutcome {
+    if args.output != OutputFormat::Github {
+        return run_task(setup, args, None);
+    }
+    let step = WorkflowStep::begin(&setup.env)?;
+    let outcome = run_task(setup, args, Some(step.clone()));
+    step.end(outcome)
+}
+
+fn run_task(setup: CliSetup, args: RunArgs, workflow: Option<WorkflowStep>) -> CommandOutcome {
     let choose = || RunGround::choose(&setup, &args);
     let (signals, ground) = Signals::listen_around(may_enter_layer(&args.turn), choose)?;
-    let mut prepared = prepare_run(&setup, args, ground)?;
+    let prepared = prepare_run(&setup, args, ground)?;
+    let mut prepared = PreparedRun { workflow, ..prepared };
     // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = build_runtime()?;
     let export = std::mem::take(&mut prepared.export);
@@ -164,9 +175,8 @@ fn prepare_run(setup: &CliSetup, args: RunArgs, ground: RunGround) -> Result<Pre
         .map(|path| -> KeepAnswer<'static> { Box::new(move |end| keep_answer(&path, has_schema, end)) });
     let input =
         RunInput { said, skills: args.turn.skills, attached, warnings, keep_answer, ..RunInput::default() };
-    let workflow = (args.output == OutputFormat::Github).then(|| setup.env.clone());
     let is_quiet = setup.global.quiet;
-    Ok(PreparedRun { services, conversation, run, input, outlets, export, workflow, config, is_quiet })
+    Ok(PreparedRun { services, conversation, run, input, outlets, export, workflow: None, config, is_quiet })
 }
 
 /// Translates the options of a turn for the agent.
@@ -343,10 +353,10 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
     if end.ending.code != exit::DONE && (told.is_some() || !failed_hooks.is_empty()) {
         super::note_progress(&end.ending.reason);
     }
-    if let Some(env) = workflow {
-        github::add_summary(&env, &end.answer)?;
+    if let Some(step) = workflow {
+        step.add_summary(&end.answer)?;
         if end.ending.code != exit::DONE {
-            print_text(github::annotate("error", &[("title", "agent")], &end.ending.reason))?;
+            step.speak(&annotate("error", &[("title", "agent")], &end.ending.reason))?;
         }
     }
     Ok(end.ending.code)

@@ -6,6 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::content::ContentStore;
+use super::journal::{FileJournal, UndoneRecords};
+use super::restore::apply_changes;
 use super::{ChangingCall, Direction, FileHistory, JournalLine, RestorePlan, contents_beside, journal_beside};
 
 /// Flips of each of four files.
@@ -155,7 +158,52 @@ fn a_redo_tells_that_the_line_of_its_undo_is_damaged() {
     fs::write(&journal, text.replace("\"undone\"", "\"Undone\"")).expect("written");
     let plan = changed.history().plan(Direction::Redo).expect("a plan").expect("what is not known");
     let [gap] = &plan.gaps[..] else { panic!("{:?}", plan.gaps) };
-    assert!(plan.changes.is_empty() && gap.ends_with("s.files:5: this line is damaged"), "{gap}");
+    assert!(gap.ends_with("s.files:6: this line is damaged"), "{gap}");
+}
+
+#[test]
+fn an_undo_that_was_stopped_anywhere_is_ended_and_taken_back_whole() {
+    for (made, is_ended) in (0..=4).flat_map(|made| [(made, true), (made, false)]) {
+        let changed = ChangedWorkspace::make();
+        write(&changed.root(), "bin", "a person's work\n", 0o644);
+        let after = changed.read();
+        let undo = Direction::Undo(0);
+        let plan = changed.history().plan(undo).expect("a plan").expect("changes");
+        assert_eq!((plan.changes.len(), &plan.changed_since[..]), (4, &["bin".to_owned()][..]));
+        let mut journal = FileJournal::open(&journal_beside(&changed.log())).expect("a journal");
+        let undoing = UndoneRecords { records: vec![1, 2], changes: plan.changes.clone() };
+        journal.add(JournalLine::Undoing(undoing)).expect("written");
+        let store = ContentStore::open(&contents_beside(&changed.log())).expect("a store");
+        apply_changes(&changed.root(), &plan.changes[..made], &store);
+        if is_ended {
+            let history = changed.history();
+            let plan = history.plan(undo).expect("a plan").expect("changes");
+            assert_eq!(plan.changes.len(), 4 - made);
+            history.carry_out(undo, &plan).expect("carried out");
+            assert_eq!(changed.read(), changed.before);
+        }
+        let history = changed.history();
+        let plan = history.plan(Direction::Redo).expect("a plan").expect("an undo");
+        assert_eq!((&plan.changed_since[..], &plan.lost[..]), (&[][..], &[][..]));
+        history.carry_out(Direction::Redo, &plan).expect("carried out");
+        assert_eq!(changed.read(), after, "{made} made");
+        assert_eq!(history.plan(Direction::Redo), Ok(None));
+        assert_eq!(history.plan(undo).expect("a plan").expect("changes").changes.len(), 4);
+    }
+}
+
+#[test]
+fn what_a_person_did_before_a_call_that_was_killed_is_not_of_the_call() {
+    let changed = ChangedWorkspace::make();
+    let history = changed.history();
+    assert!(history.is_followed());
+    write(&changed.root(), "mine", "a person's\n", 0o644);
+    drop(history.begin_call(ChangingCall { item: 6, call: "run_command".to_owned() }, &[]));
+    drop(history);
+    write(&changed.root(), "new", "changed\n", 0o644);
+    let plan = changed.history().plan(Direction::Undo(6)).expect("a plan").expect("changes");
+    assert_eq!(plan.changes.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["new"]);
+    assert_eq!(plan.unsure, [""; 0]);
 }
 
 #[test]

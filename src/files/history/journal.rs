@@ -3,9 +3,12 @@
 //! ```text
 //! {"type":"begun","item":4,"call":"run_command"}                             a call is about to change files; with the
 //!                                                                            states of those `named` apart from the others
-//! {"type":"changed","number":1,"item":4,"call":"run_command","changes":[…]}  what it changed
+//! {"type":"changed","number":1,"item":4,"call":"run_command","changes":[…]}  what it changed; with `unsure`: it, or a person
+//!                                                                            after it was killed
 //! {"type":"missed","item":4,"call":"run_command"}                            what it changed is not known
-//! {"type":"undone","records":[1,2],"changes":[…]}                            changes taken back, and what that changed
+//! {"type":"undoing","records":[1,2],"changes":[…]}                           changes are about to be taken back, and what
+//!                                                                            that is going to change
+//! {"type":"undone","records":[1,2],"changes":[…]}                            they were taken back, and what that changed
 //! {"type":"redone","records":[1,2],"changes":[…]}                            that undo taken back
 //! {"type":"left","paths":[…]}                                                the trial is over, and its changes at these
 //!                                                                            paths never reached the workspace
@@ -58,6 +61,9 @@ pub(super) struct ChangeRecord {
     pub number: u64,
     #[serde(flatten)]
     pub by: ChangingCall,
+    /// True if they may be a person's, who came after a call that was killed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
     pub changes: Vec<PathChange>,
 }
 
@@ -67,13 +73,14 @@ pub(super) enum JournalLine {
     Begun(BegunCall),
     Changed(ChangeRecord),
     Missed(ChangingCall),
-    Undone { records: Vec<u64>, changes: Vec<PathChange> },
+    Undoing(UndoneRecords),
+    Undone(UndoneRecords),
     Redone { records: Vec<u64>, changes: Vec<PathChange> },
     Left { paths: BTreeSet<String> },
 }
 
 /// An undo that may be taken back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct UndoneRecords {
     /// The numbers of the records that it took back.
     pub records: Vec<u64>,
@@ -90,6 +97,8 @@ pub(super) struct FileJournal {
     standing: BTreeSet<u64>,
     /// The undos that may be taken back, the last at the end.
     pub undone: Vec<UndoneRecords>,
+    /// The undo that began and did not end; its records stand.
+    pub undoing: Option<UndoneRecords>,
     /// The call that began and whose changes are not recorded.
     pub open: Option<BegunCall>,
     /// The calls whose changes are not known.
@@ -148,6 +157,17 @@ impl FileJournal {
         self.records.iter().filter(move |record| record.by.item >= from && self.standing.contains(&record.number))
     }
 
+    /// Of the step `from` and everything after it, the paths of the changes that may be a person's.
+    pub fn list_unsure(&self, from: u64) -> BTreeSet<&str> {
+        let unsure = self.list_since(from).filter(|record| record.unsure);
+        unsure.flat_map(|record| &record.changes).map(|change| change.path.as_str()).collect()
+    }
+
+    /// The undo that a redo takes back.
+    pub fn last_undo(&self) -> Option<&UndoneRecords> {
+        self.undoing.as_ref().or(self.undone.last())
+    }
+
     /// A sentence for each gap in what is known of the step `from` and everything after it.
     pub fn list_gaps(&self, from: u64) -> Vec<String> {
         let missed = self.missed.iter().filter(|by| by.item >= from);
@@ -170,13 +190,17 @@ impl FileJournal {
                     self.standing.insert(record.number);
                     self.records.push(record);
                     self.undone.clear();
+                    self.undoing = None;
                 }
             }
-            JournalLine::Undone { records, changes } => {
-                self.standing.retain(|number| !records.contains(number));
-                self.undone.push(UndoneRecords { records, changes });
+            JournalLine::Undoing(begun) => self.undoing = Some(begun),
+            JournalLine::Undone(undone) => {
+                self.undoing = None;
+                self.standing.retain(|number| !undone.records.contains(number));
+                self.undone.push(undone);
             }
             JournalLine::Redone { records, .. } => {
+                self.undoing = None;
                 self.undone.retain(|undone| undone.records != records);
                 self.standing.extend(records);
             }
@@ -185,6 +209,7 @@ impl FileJournal {
                     record.changes.retain(|change| !paths.contains(&change.path));
                 }
                 self.undone.clear();
+                self.undoing = None;
             }
         }
     }

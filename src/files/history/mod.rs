@@ -10,7 +10,8 @@
 //!
 //! Invariants:
 //! - A content is kept before the change that replaced it is written down, and a change before its call is answered.
-//! - What changed otherwise since is overwritten only by force, and is kept then: an undo can be undone.
+//! - What changed otherwise since is overwritten only by force, and is kept then: an undo can be undone, also one that was
+//!   stopped midway.
 //! - Paths in the workspace are opened by handles that follow no link.
 
 mod state;
@@ -31,14 +32,17 @@ mod transfer;
 #[cfg(all(test, unix))]
 mod damage;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use journal::{FileJournal, JournalLine};
-use restore::{apply_changes, plan_reversal};
+use journal::{FileJournal, JournalLine, UndoneRecords};
+use restore::{apply_changes, join_changes, plan_reversal};
 use scan::ScanError;
 use tracker::Tracker;
+
+use crate::files::file_name;
 
 pub use content::contents_beside;
 pub use excluded::AppearedPaths;
@@ -132,7 +136,7 @@ impl FileHistory {
         let is_alone = self.running.fetch_add(1, Ordering::Relaxed) == 0;
         let mut stage = self.stage();
         if let HistoryStage::Ready(tracker) = &mut *stage
-            && let Err(error) = tracker.begin_call(&by, named, is_alone)
+            && let Err(error) = tracker.begin_call(&by, named, is_alone, &self.log)
         {
             *stage = HistoryStage::Off(describe_error(&error));
         }
@@ -172,7 +176,7 @@ impl FileHistory {
             }
             // What was undone and what is not known of it may stand in a damaged line.
             Direction::Redo => {
-                (Vec::from_iter(journal.undone.last().map(|undone| &undone.changes)), journal.list_gaps(u64::MAX))
+                (Vec::from_iter(journal.last_undo().map(|undone| &undone.changes)), journal.list_gaps(u64::MAX))
             }
         };
         if changes.is_empty() && gaps.is_empty() {
@@ -180,7 +184,13 @@ impl FileHistory {
         }
         let planned = plan_reversal(&self.root, changes.into_iter().flatten(), store);
         let planned = planned.map_err(|error| format!("former contents cannot be read: {error}"))?;
-        Ok(Some(RestorePlan { gaps, ..planned }))
+        let unsure = match direction {
+            Direction::Undo(from) => journal.list_unsure(from),
+            Direction::Redo => BTreeSet::new(),
+        };
+        let unsure =
+            planned.changes.iter().map(|change| &change.path).filter(|path| unsure.contains(path.as_str()));
+        Ok(Some(RestorePlan { unsure: unsure.cloned().collect(), gaps, ..planned }))
     }
 
     /// Makes the changes of a plan, and writes them down.
@@ -190,18 +200,25 @@ impl FileHistory {
     pub fn carry_out(&self, direction: Direction, plan: &RestorePlan) -> Result<Restored, String> {
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
-        let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
-        let line = match direction {
+        let (written, made, failed) = match direction {
             Direction::Undo(from) => {
-                let records = tracker.journal.list_since(from).map(|record| record.number).collect();
-                JournalLine::Undone { records, changes: made.clone() }
+                let records: Vec<u64> = tracker.journal.list_since(from).map(|record| record.number).collect();
+                let begun = tracker.list_begun().map_err(|error| describe_error(&error))?;
+                // Should this be stopped, a redo knows what it did and overwrote.
+                let changes = join_changes(begun.clone(), &plan.changes);
+                let undoing = JournalLine::Undoing(UndoneRecords { records: records.clone(), changes });
+                tracker.journal.add(undoing).map_err(|error| describe_error(&error.into()))?;
+                let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
+                let changes = join_changes(begun, &made);
+                (tracker.journal.add(JournalLine::Undone(UndoneRecords { records, changes })), made, failed)
             }
             Direction::Redo => {
-                let records = tracker.journal.undone.last().map(|undone| undone.records.clone());
-                JournalLine::Redone { records: records.unwrap_or_default(), changes: made.clone() }
+                let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
+                let records = tracker.journal.last_undo().map(|undone| undone.records.clone()).unwrap_or_default();
+                (tracker.journal.add(JournalLine::Redone { records, changes: made.clone() }), made, failed)
             }
         };
-        let written = tracker.journal.add(line).map_err(ScanError::from);
+        let written = written.map_err(ScanError::from);
         written.and_then(|()| tracker.look().map(drop)).map_err(|error| describe_error(&error))?;
         tracker.note_look(&self.log);
         Ok(Restored { made, failed })
@@ -232,6 +249,10 @@ impl FileHistory {
         if let HistoryStage::Fresh = *held {
             *held = match Tracker::open(&self.root, &self.log) {
                 Ok(tracker) => HistoryStage::Ready(Box::new(tracker)),
+                Err(_) if !self.root.exists() => {
+                    let why = format!("changes cannot be undone: {} is not there", file_name::quote(&self.root));
+                    HistoryStage::Off(why)
+                }
                 Err(error) => HistoryStage::Off(describe_error(&error)),
             };
         }

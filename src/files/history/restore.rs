@@ -25,10 +25,20 @@ pub struct RestorePlan {
     pub lines: Vec<Option<LineCounts>>,
     /// Paths that changed since, which only force overwrites; a copy is kept.
     pub changed_since: Vec<String>,
+    /// Paths that a call changed that was killed, or a person after it; only force puts them back.
+    pub unsure: Vec<String>,
     /// Paths whose former content was not kept.
     pub lost: Vec<String>,
     /// A sentence for each gap in what is known of the changes.
     pub gaps: Vec<String>,
+}
+
+impl RestorePlan {
+    /// Leaves out the other changes.
+    pub fn retain_changes(&mut self, is_kept: impl Fn(&PathChange) -> bool) {
+        let kept = self.changes.drain(..).zip(self.lines.drain(..)).filter(|(change, _)| is_kept(change));
+        (self.changes, self.lines) = kept.collect();
+    }
 }
 
 /// Plans to reverse changes, given oldest first.
@@ -50,7 +60,8 @@ pub(super) fn plan_reversal<'a>(
     let mut plan = RestorePlan::default();
     for (path, (first, last, is_broken)) in paths {
         let now = look_at(&root.join(file_name::unquote(path)), store)?;
-        if now == first {
+        let is_left_out = first == PathState::Special || now == PathState::Special && first == PathState::Absent;
+        if now == first || is_left_out {
             continue;
         }
         let is_there = match &first {
@@ -69,6 +80,17 @@ pub(super) fn plan_reversal<'a>(
         plan.changes.push(PathChange { path: path.to_owned(), before: now, after: first });
     }
     Ok(plan)
+}
+
+/// Changes, and those that were made after them, path by path.
+pub(super) fn join_changes(first: Vec<PathChange>, then: &[PathChange]) -> Vec<PathChange> {
+    let mut joined: BTreeMap<String, PathChange> =
+        first.into_iter().map(|change| (change.path.clone(), change)).collect();
+    for change in then {
+        let known = joined.entry(change.path.clone()).or_insert_with(|| change.clone());
+        known.after.clone_from(&change.after);
+    }
+    joined.into_values().collect()
 }
 
 /// Makes the changes of a plan. Returns those that were made, and a sentence for each that could not be.
@@ -104,7 +126,7 @@ pub(super) fn apply_changes(
             Ok(()) => made.push((*change).clone()),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 failed.push(format!(
-                    "{}: it holds a repository or ignored files, which undo leaves alone",
+                    "{}: it holds a repository, ignored files or a FIFO, which undo leaves alone",
                     change.path
                 ));
             }

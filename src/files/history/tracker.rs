@@ -1,8 +1,11 @@
 //! Follows the changes of a session: what each call changed, and what was changed between calls.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, UNIX_EPOCH};
 
+use crate::files::disk::{open_through, split_path};
 use crate::files::file_name;
 
 use super::content::{ContentStore, contents_beside};
@@ -13,6 +16,10 @@ use super::scan::{ScanError, SeenPath};
 use super::seen::LastLook;
 use super::state::PathChange;
 use super::view::{WorkspaceView, look_at};
+
+/// How long after a call began a change is taken for its own, if it was killed: when that was is not known, and a person may
+/// have come since.
+const SURELY_ITS_OWN: Duration = Duration::from_secs(3);
 
 /// The view of the workspace, the contents that are kept, and the journal, while changes are followed.
 pub(super) struct Tracker {
@@ -38,6 +45,7 @@ impl Tracker {
             (store, last.ok().and_then(|last| last.join().ok()).unwrap_or_default())
         });
         let (store, journal) = (store?, FileJournal::open(&journal_beside(log))?);
+        let begun = journal_beside(log).metadata().and_then(|data| data.modified());
         let is_own = last.log == log.to_string_lossy();
         let change = last.change;
         let mut seen = last.into_seen();
@@ -54,7 +62,12 @@ impl Tracker {
         let changes = tracker.look()?;
         if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
             if is_own {
-                tracker.record(by, changes)?;
+                let begun = begun?.duration_since(UNIX_EPOCH).unwrap_or_default() + SURELY_ITS_OWN;
+                let begun = i64::try_from(begun.as_nanos()).unwrap_or(i64::MAX);
+                let (late, own) =
+                    changes.into_iter().partition(|change| is_later(&tracker.view.root, change, begun));
+                tracker.add_record(by.clone(), late, true)?;
+                tracker.record(by, own)?;
             } else {
                 // Another session looked since, or what was seen is damaged.
                 tracker.journal.add(JournalLine::Missed(by))?;
@@ -66,14 +79,22 @@ impl Tracker {
 
     /// Notes how things are before a call that names these paths. Unless it `is_alone`, what runs beside it has seen to the
     /// rest.
-    pub fn begin_call(&mut self, by: &ChangingCall, named: &[PathBuf], is_alone: bool) -> Result<(), ScanError> {
+    pub fn begin_call(
+        &mut self,
+        by: &ChangingCall,
+        named: &[PathBuf],
+        is_alone: bool,
+        log: &Path,
+    ) -> Result<(), ScanError> {
         if is_alone {
             self.settle()?;
             self.take_left()?;
             self.named.clear();
             let by_commands = std::mem::take(&mut self.view.appeared);
-            self.look()?;
-            // The rest is a person's.
+            // The rest is a person's, also for a process that comes after this one.
+            if !self.look()?.is_empty() {
+                self.note_look(log);
+            }
             self.view.appeared = by_commands;
         }
         let root = &self.view.root;
@@ -111,12 +132,27 @@ impl Tracker {
         self.record(open.by, changes)
     }
 
+    /// What an undo did that was stopped, as far as it is still so.
+    pub fn list_begun(&self) -> Result<Vec<PathChange>, ScanError> {
+        let mut begun = Vec::new();
+        for change in self.journal.undoing.iter().flat_map(|undoing| &undoing.changes) {
+            if look_at(&self.view.root.join(change.to_path()), &self.store)? == change.after {
+                begun.push(change.clone());
+            }
+        }
+        Ok(begun)
+    }
+
     /// Writes down what a call changed.
     pub fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
+        self.add_record(by, changes, false)
+    }
+
+    fn add_record(&mut self, by: ChangingCall, changes: Vec<PathChange>, unsure: bool) -> Result<(), ScanError> {
         // A damaged line may hold one of the numbers before it.
         let FileJournal { records, damaged, .. } = &self.journal;
         let number = records.last().map_or(0, |record| record.number) + 1 + damaged.len() as u64;
-        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, changes }))?)
+        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, unsure, changes }))?)
     }
 
     /// What changed since the last look, in the workspace and at the named paths.
@@ -149,6 +185,18 @@ impl Tracker {
             let _ = noting.join();
         }
     }
+}
+
+/// True if what is at a path, or the directory from which it is gone, changed after a time, in nanoseconds since 1970.
+fn is_later(root: &Path, change: &PathChange, time: i64) -> bool {
+    let path = root.join(change.to_path());
+    let stamps = path.ancestors().map(|above| {
+        let (parent, name) = split_path(above)?.ok_or(io::ErrorKind::InvalidInput)?;
+        let (dir, _opened) = open_through(parent)?;
+        dir.examine(name)
+    });
+    let nearest = stamps.flatten().next();
+    nearest.is_none_or(|(_, stamp)| stamp.changed > time)
 }
 
 impl Drop for Tracker {

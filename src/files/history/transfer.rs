@@ -8,7 +8,8 @@ use crate::files::file_name;
 use super::journal::JournalLine;
 use super::restore::{RestorePlan, apply_changes, plan_reversal};
 use super::scan::ScanError;
-use super::{ChangingCall, Direction, FileHistory, PathChange, Restored, describe_error};
+use super::view::look_at;
+use super::{ChangingCall, Direction, FileHistory, PathChange, PathState, Restored, describe_error};
 
 impl FileHistory {
     /// Takes what changed since the last call as changed by this one.
@@ -32,9 +33,15 @@ impl FileHistory {
             let path = file_name::unquote(path);
             paths.is_empty() || paths.iter().any(|meant| path.starts_with(meant))
         };
+        // A directory that was made for them.
+        let is_needed = |change: &PathChange| {
+            let is_new = change.before.is_dir() && !change.after.is_dir();
+            is_new && paths.iter().any(|meant| meant.starts_with(change.to_path()))
+        };
         let own = self.plan(Direction::Undo(0))?.unwrap_or_default();
         // Each as it is here, and as it was before, which is what is expected there. What is outside is there already.
-        let changes = own.changes.iter().filter(|change| change.to_path().is_relative() && is_meant(&change.path));
+        let own_here = own.changes.iter().filter(|change| change.to_path().is_relative());
+        let changes = own_here.filter(|change| is_meant(&change.path) || is_needed(change));
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
         let planned = plan_reversal(to, changes, &tracker.store);
@@ -42,6 +49,23 @@ impl FileHistory {
         plan.gaps = own.gaps;
         plan.lost.extend(own.lost.into_iter().filter(|path| is_meant(path)));
         Ok(plan)
+    }
+
+    /// A path that an undo back to before the step `from` would put back here alone: it reached `to` already.
+    ///
+    /// # Errors
+    /// A sentence: changes were not followed, or the store fails.
+    pub fn find_applied(&self, to: &Path, from: u64) -> Result<Option<String>, String> {
+        let Some(undo) = self.plan(Direction::Undo(from))? else { return Ok(None) };
+        let all = self.plan(Direction::Undo(0))?.unwrap_or_default();
+        let waits = self.plan_transfer(to, &[])?;
+        let list = |plan: &RestorePlan| -> BTreeSet<String> {
+            plan.changes.iter().map(|change| &change.path).chain(&plan.lost).cloned().collect()
+        };
+        let (all, waits) = (list(&all), list(&waits));
+        let mut applied = undo.changes.into_iter().filter(|change| change.to_path().is_relative());
+        let applied = applied.find(|change| all.contains(&change.path) && !waits.contains(&change.path));
+        Ok(applied.map(|change| change.path))
     }
 
     /// Notes that the trial is over, and which changes never reached `to`: an undo leaves these alone. All of them, without
@@ -61,7 +85,8 @@ impl FileHistory {
             }
         };
         let mut noted = Ok(());
-        if !paths.is_empty() {
+        // What was undone in the trial is not to be redone in the workspace.
+        if !paths.is_empty() || tracker.journal.last_undo().is_some() {
             noted = tracker.journal.add(JournalLine::Left { paths }).map_err(ScanError::from);
         }
         let last = tracker.journal.records.last().map(|record| record.by.clone());
@@ -69,6 +94,11 @@ impl FileHistory {
             noted = noted.and_then(|()| tracker.record(by, beside));
         }
         noted.map_err(|error| describe_error(&error))
+    }
+
+    /// True if this is at an absolute path.
+    pub fn is_found(&self, path: &Path, state: &PathState) -> bool {
+        self.stage().tracker().is_ok_and(|tracker| look_at(path, &tracker.store).is_ok_and(|now| now == *state))
     }
 
     /// Makes the changes of such a plan.

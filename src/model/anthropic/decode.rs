@@ -44,6 +44,8 @@ enum OpenBlockKind {
     /// A call. Its first event may already have arguments; later ones replace them.
     Call {
         has_first: bool,
+        /// True if its first event had an empty object, which stands for the arguments unless others come.
+        is_bare: bool,
     },
     /// A block that only the server knows.
     Foreign {
@@ -108,7 +110,8 @@ impl AnthropicDecoder {
                     .filter(|input| is_something(input))
                     .map(|input| input.as_str().map_or_else(|| input.to_string(), str::to_owned));
                 reply.push(key, first.as_deref().unwrap_or_default());
-                (key, OpenBlockKind::Call { has_first: first.is_some() })
+                let is_bare = first.is_none() && block.get("input").is_some_and(Value::is_object);
+                (key, OpenBlockKind::Call { has_first: first.is_some(), is_bare })
             }
             kind => {
                 if kind == "fallback" {
@@ -159,7 +162,7 @@ impl AnthropicDecoder {
                     kind: OpenBlockKind::Thought { signature: piece.signature.as_str().to_owned() },
                 });
             }
-            ("input_json_delta", Some(OpenBlock { key, kind: OpenBlockKind::Call { has_first }, .. })) => {
+            ("input_json_delta", Some(OpenBlock { key, kind: OpenBlockKind::Call { has_first, .. }, .. })) => {
                 let more = piece.partial_json.write_data();
                 if !more.is_empty() && std::mem::take(has_first) {
                     reply.set_arguments(*key, "");
@@ -177,9 +180,15 @@ impl AnthropicDecoder {
 
     fn close(&mut self, index: Option<u64>, reply: &mut Assembly) {
         let keeps_unsigned = self.keeps_unsigned;
-        if let Some(block) = self.find(index) {
-            block.close(keeps_unsigned, reply);
+        let Some(block) = self.find(index) else { return };
+        // Of a call that nobody closed the arguments may be missing.
+        if let OpenBlockKind::Call { has_first, is_bare: true } = &mut block.kind
+            && reply.text_of(block.key).is_empty()
+        {
+            reply.push(block.key, "{}");
+            *has_first = true;
         }
+        block.close(keeps_unsigned, reply);
     }
 
     fn find(&mut self, index: Option<u64>) -> Option<&mut OpenBlock> {
@@ -192,7 +201,8 @@ impl AnthropicDecoder {
     /// Takes the facts known at the end of a message.
     fn end(&mut self, reason: &str, details: Option<&RawValue>, usage: Option<&RawValue>, reply: &mut Assembly) {
         if !reason.is_empty() {
-            self.stop = Some(AnthropicStop::read(reason, details));
+            let details = details.map(|raw| reply.redact(raw.get()));
+            self.stop = Some(AnthropicStop::read(&reply.redact(reason), details.as_deref()));
         }
         if let Some(usage) = usage {
             self.counts.take(usage, reply);
@@ -264,6 +274,7 @@ impl Decode for AnthropicDecoder {
         };
         for (index, block) in (0..).zip(content) {
             self.open(Some(index), block, reply)?;
+            self.close(Some(index), reply);
         }
         self.end(message.stop_reason.as_str(), message.stop_details, message.usage, reply);
         self.finish(reply);

@@ -1,7 +1,6 @@
 //! The reasons that a model stopped, as servers state them.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::base::text;
 use crate::conversation::message::FinishReason;
@@ -19,7 +18,7 @@ pub(super) struct AnthropicStop {
 
 impl AnthropicStop {
     /// Reads `stop_reason` and `stop_details`.
-    pub fn read(reason: &str, details: Option<&RawValue>) -> Self {
+    pub fn read(reason: &str, details: Option<&str>) -> Self {
         let (finish, notice) = match reason {
             "end_turn" | "stop_sequence" => (FinishReason::Stop, None),
             "tool_use" => (FinishReason::ToolCalls, None),
@@ -42,8 +41,8 @@ impl AnthropicStop {
     }
 }
 
-fn describe_refusal(details: Option<&RawValue>) -> String {
-    let details: Value = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+fn describe_refusal(details: Option<&str>) -> String {
+    let details: Value = details.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
     let detail = |key: &str| {
         let words = details.get(key).and_then(Value::as_str).map(|words| text::one_line(words, LONGEST));
         words.filter(|words| !words.is_empty())

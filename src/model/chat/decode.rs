@@ -57,16 +57,16 @@ impl ChatDecoder {
 
     fn chunk(&mut self, chunk: Chunk<'_>, data: &[u8], reply: &mut Assembly) -> Result<(), Broken> {
         let choices = chunk.choices.unwrap_or_default();
+        let groq = chunk.x_groq.and_then(|groq| groq.usage);
+        for report in [groq, chunk.usage].into_iter().flatten() {
+            self.report(report, reply);
+        }
         let has_error = chunk.error.is_some_and(|error| !is_empty(error.get()));
         if has_error || (choices.is_empty() && chunk.usage.is_none()) {
             // Errors come in more shapes than `error`, and an empty chunk is none of them.
             if let Some(said) = StatedError::in_reply(&String::from_utf8_lossy(data)) {
                 return Err(Broken::Error(said));
             }
-        }
-        let groq = chunk.x_groq.and_then(|groq| groq.usage);
-        for report in [groq, chunk.usage].into_iter().flatten() {
-            self.report(report, reply);
         }
         for choice in choices.into_iter().filter(|choice| choice.index.0.unwrap_or(0) == 0) {
             self.choice(choice, reply)?;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
-use super::super::allowance::parse_span;
+use super::super::allowance::{LONGEST_WAIT, parse_span, read_seconds};
 
 /// The advice in the headers of a response about another attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Hints {
     /// Reads the headers.
     pub fn read(header: &dyn Fn(&str) -> Option<String>, now: Timestamp) -> Self {
         let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<f64>().ok());
-        let fine = milliseconds.and_then(|value| Duration::try_from_secs_f64(value / 1000.0).ok());
+        let fine = milliseconds.and_then(|value| read_seconds(value / 1000.0));
         let wait = fine.or_else(|| retry_after(header("retry-after")?.trim(), now));
         let is_final = header("x-should-retry").is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
         Self { wait, is_final }
@@ -31,21 +31,21 @@ impl Hints {
 /// Seconds, or a date in one of the three forms of HTTP (RFC 9110, 5.6.7). A date in the past asks for no wait.
 fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return read_seconds(seconds);
     }
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_zoned(value).map(|date| date.timestamp());
     let date = date.ok().or_else(|| {
-        ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"].iter().find_map(|form| {
-            let date = DateTime::strptime(form, value).ok()?;
-            Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
-        })
+        let forms = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S GMT"];
+        let date = forms.iter().find_map(|form| DateTime::strptime(form, value).ok())?;
+        // The last hours of the calendar, which some write for never, are beyond those of the clock.
+        Some(date.to_zoned(jiff::tz::TimeZone::UTC).map_or(Timestamp::MAX, |date| date.timestamp()))
     })?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST_WAIT))
 }
 
 /// The time to wait that an error states in a field: OpenRouter in seconds, Google as `34.5s`.
 pub(super) fn find_stated(error: &Value) -> Option<Duration> {
-    let seconds = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
+    let seconds = |value: &Value| read_seconds(value.as_f64()?);
     let by_field = || seconds(error.get("metadata")?.get("retry_after_seconds")?);
     let by_detail = || {
         let details = error.get("details")?.as_array()?;
@@ -66,6 +66,9 @@ pub(super) fn in_words(message: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    /// Milliseconds.
+    const CENTURY: u64 = 36_525 * 86_400_000;
+
     #[test]
     fn headers() {
         let now: Timestamp = "2015-10-21T07:28:00Z".parse().expect("a time");
@@ -77,6 +80,13 @@ mod tests {
             ("retry-after", "Wed Oct 21 07:28:30 2015", Some(30_000)),
             ("retry-after", "Sun Nov  1 07:28:00 2015", Some(11 * 86_400_000)),
             ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", Some(CENTURY)),
+            ("retry-after", "Thu, 30 Dec 9999 12:00:00 GMT", Some(CENTURY)),
+            ("retry-after", "99999999999999999999", Some(CENTURY)),
+            ("retry-after", "18446744073709551615", Some(CENTURY)),
+            ("retry-after", "inf", Some(CENTURY)),
+            ("retry-after", "nan", None),
+            ("retry-after", "-inf", None),
             ("retry-after", "-1", None),
             ("retry-after", "soon", None),
             ("retry-after-ms", "250", Some(250)),
@@ -101,6 +111,7 @@ mod tests {
             ("Please retry in 34.5s.", Some(34_500)),
             ("exceeded for UserByModelByDay. Please wait 41230 seconds before retrying.", Some(41_230_000)),
             ("retry after 2 minutes", Some(120_000)),
+            ("retry after 99999999999999999999 seconds", Some(CENTURY)),
             ("please try again in a moment", None),
             ("try again in 5 parsecs", None),
             ("slow down", None),

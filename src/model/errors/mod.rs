@@ -9,6 +9,7 @@ mod said;
 mod table;
 
 use super::stated::Stated;
+use crate::base::text;
 use crate::model::{ModelError, ModelErrorKind};
 
 use class::FailureClass;
@@ -18,9 +19,13 @@ pub use said::StatedError;
 pub(super) use said::looks_like_html;
 use table::{CLASSES, SUBJECTS};
 
+/// The most characters that are kept of a server's message.
+const LONGEST: usize = 600;
+
 /// Judges a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream; `model` is the
 /// provider's name for the model.
 pub(super) fn judge_failure(status: Option<u16>, said: StatedError, hints: Hints, model: &str) -> ModelError {
+    let said = StatedError { message: text::one_line(&said.message, LONGEST), ..said };
     let class = find_class(status, &said);
     let kind = match class.kind() {
         // The server says that the same request would fail again.

@@ -7,13 +7,10 @@ use serde_json::Value;
 use super::hints;
 use crate::base::text;
 
-/// The most characters that are kept of a server's message.
-const LONGEST: usize = 600;
-
 /// An error in the server's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatedError {
-    /// The words, on one line; empty if there were none.
+    /// The words, whole and on one line; empty if there were none.
     pub message: String,
     /// The words among `code`, `type` and `status`, and the codes that are not HTTP statuses, joined.
     pub code: String,
@@ -82,7 +79,7 @@ impl StatedError {
         {
             said.message = format!("{}: {name}", said.message);
         }
-        said.message = text::one_line(&said.message, LONGEST);
+        said.message = text::one_line(&said.message, usize::MAX);
         said.code.truncate(said.code.trim_end().len());
         Some(said)
     }
@@ -108,7 +105,7 @@ impl StatedError {
     }
 
     fn plain(body: &str) -> Self {
-        Self { message: text::one_line(body, LONGEST), wait: hints::in_words(body), ..Self::default() }
+        Self { message: text::one_line(body, usize::MAX), wait: hints::in_words(body), ..Self::default() }
     }
 }
 

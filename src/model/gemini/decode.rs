@@ -101,11 +101,11 @@ struct GeminiUsage {
 
 impl GeminiDecoder {
     fn take(&mut self, chunk: GeminiChunk<'_>, data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
-        if chunk.error.is_some() {
-            return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into());
-        }
         if let Some(counts) = &chunk.usage_metadata {
             counts.enter(reply);
+        }
+        if chunk.error.is_some() {
+            return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into());
         }
         let blocked = chunk.prompt_feedback.filter(|feedback| !feedback.block_reason.as_str().is_empty());
         for candidate in chunk.candidates.into_iter().flatten().filter(|one| one.index.0.unwrap_or(0) == 0) {
@@ -117,7 +117,8 @@ impl GeminiDecoder {
             }
             let reason = candidate.finish_reason.as_str();
             if !reason.is_empty() {
-                let (finish, notice) = read_stop(reason, candidate.finish_message.as_str())?;
+                let (reason, message) = (reply.redact(reason), reply.redact(candidate.finish_message.as_str()));
+                let (finish, notice) = read_stop(&reason, &message)?;
                 if let Some(notice) = notice {
                     reply.notice(notice);
                 }
@@ -138,8 +139,8 @@ impl GeminiDecoder {
         let signature = part.thought_signature.as_str();
         if let Some(call) = &part.function_call {
             let key = reply.open_call(call.id.as_str(), call.name.as_str());
-            reply.push(key, &call.args.write_data());
-            let own = [("thoughtSignature", signature), ("id", call.id.as_str())];
+            reply.push(key, &call.args.write_arguments());
+            let own = [("thoughtSignature", signature), ("id", reply.id_of(key))];
             let own: Map<String, Value> = own
                 .into_iter()
                 .filter(|(_, text)| !text.is_empty())

@@ -88,7 +88,7 @@ impl OllamaDecoder {
         }
         for LineCall { id, function } in piece.tool_calls.iter().flatten() {
             let key = reply.open_call(id.as_str(), function.name.as_str());
-            reply.push(key, &function.arguments.write_data());
+            reply.push(key, &function.arguments.write_arguments());
             self.open = None;
         }
     }
@@ -102,7 +102,7 @@ impl OllamaDecoder {
         if !matches!(reason, "" | "stop" | "length" | "tool_calls") {
             reply.notice(format!(
                 "Ollama ended the reply without one: {}",
-                crate::base::text::one_line(reason, 80)
+                crate::base::text::one_line(&reply.redact(reason), 80)
             ));
         }
         reply.mark_complete();

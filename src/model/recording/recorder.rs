@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ExchangeEnd, PieceKind, RecordLine, RecordedExchange, RecordedReply, Recorder, ReplyPiece};
 use crate::model::neutral::write_neutral;
-use crate::model::{Allowance, ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyStream};
+use crate::model::{Allowance, ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyStream, TakenTokens};
 
 pub(super) struct RecordedModel {
     model: Arc<dyn ChatModel>,
@@ -81,6 +81,10 @@ impl ChatModel for RecordedModel {
 impl ReplyStream for RecordedStream {
     fn allowance(&self) -> Option<Allowance> {
         self.reply.allowance()
+    }
+
+    fn count_taken(&self) -> Option<TakenTokens> {
+        self.reply.count_taken()
     }
 
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {

@@ -197,6 +197,9 @@ impl ResponsesDecoder {
     fn end(&mut self, status: &str, mut response: Value, reply: &mut Assembly) -> Result<(), Broken> {
         let stated = Some(read_string(&response, "status")).filter(|stated| ENDS.contains(stated));
         let status = stated.unwrap_or(status).to_owned();
+        if let Some(report) = response.get("usage") {
+            usage::enter_report(report, false, reply);
+        }
         if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
             return Err(Broken::Error(read_error(json!({"error": error}).to_string().as_bytes())));
         }
@@ -221,9 +224,6 @@ impl ResponsesDecoder {
             "content_filter" => FinishReason::ContentFilter,
             _ => FinishReason::Length,
         });
-        if let Some(report) = response.get("usage") {
-            usage::enter_report(report, false, reply);
-        }
         if let Some(words) = event::removed_reasoning(&response) {
             reply.notice(words);
         }

@@ -6,13 +6,10 @@ use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
 use crate::safety::{Hold, WallOpening};
 
-use super::habits::{Habit, changes_files, find_habit, is_of_system, uses_network};
-use super::programs::has_row;
+use super::habits::{Habit, find_habit, is_of_system, uses_network};
+use super::operands::{LONGEST_PATH, list_changed, list_possible_words};
 use super::shell::{self, Arg, ShellScript, Simple};
 use super::target::{PathPlace, PathTarget, Presence};
-
-/// The longest path that a system opens, in bytes.
-const LONGEST_PATH: usize = 4096;
 
 /// One call, before it runs.
 #[derive(Debug, Clone)]
@@ -68,6 +65,8 @@ pub(super) struct LineCommand {
     pub habit: Habit,
     /// The paths that its words could name.
     pub named: Vec<PathTarget>,
+    /// The protected files that it changes, as far as its words show.
+    changed: Vec<PathTarget>,
     /// The first path outside the workspace, as it is written.
     pub leaves: Option<String>,
 }
@@ -160,7 +159,7 @@ impl ParsedLine {
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
-        let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, &find));
+        let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, dir, &find));
         let mut parts: Vec<LineCommand> = parts.collect();
         // If the directory was entered from elsewhere, the words of the first are only the directory.
         if let (Some(first), Some(_)) = (parts.first_mut(), &entered) {
@@ -203,9 +202,8 @@ impl ParsedLine {
 
     /// The protected files that its commands change, as far as their words show.
     pub(super) fn list_changed_protected(&self) -> impl Iterator<Item = &PathTarget> {
-        let named =
-            self.commands().filter(|(command, _)| changes_files(command)).flat_map(|(_, part)| &part.named);
-        self.list_opened(|opens| opens == Opens::ToWrite).chain(named).filter(|target| target.is_protected)
+        let opened = self.list_opened(|opens| opens == Opens::ToWrite).filter(|target| target.is_protected);
+        opened.chain(self.parts.iter().flat_map(|part| &part.changed))
     }
 
     /// True if it names something outside the workspace that it could read. Devices contain nobody's text.
@@ -230,7 +228,7 @@ impl ParsedLine {
 }
 
 impl LineCommand {
-    fn new(command: &Simple, is_lost: bool, find: &dyn Fn(&str) -> PathTarget) -> Self {
+    fn new(command: &Simple, is_lost: bool, dir: &Path, find: &dyn Fn(&str) -> PathTarget) -> Self {
         let mut words: Vec<&str> = list_possible_words(command);
         words.sort_unstable();
         words.dedup();
@@ -246,7 +244,7 @@ impl LineCommand {
         let is_left = |target: &&PathTarget| !target.is_free_to_read() && holds(target);
         let left = || named.iter().chain(&begun).find(is_left).map(|target| target.given.clone());
         let leaves = lost.or_else(left);
-        Self { habit: find_habit(command), named, leaves }
+        Self { habit: find_habit(command), named, changed: list_changed(command, dir, find), leaves }
     }
 
     /// True if it has no way to write, and reads only in the workspace.
@@ -264,47 +262,6 @@ fn find_entered(script: &ShellScript, dir: &Path, workspace: &Workspace) -> Opti
     let is_followed = program.text() == Some("cd") && first.assigned.is_empty();
     (is_followed && (target.inside || workspace.is_beside(&target.path)) && target.path.is_dir())
         .then_some(target.path)
-}
-
-/// The words of a command, and of those in it, that could name paths.
-fn list_possible_words(command: &Simple) -> Vec<&str> {
-    let inner = command.inside.iter().flat_map(|inside| inside.script.all());
-    std::iter::once(command).chain(inner).flat_map(list_operands).collect()
-}
-
-/// The words that could name paths: without those that are only printed or compared, and without a pattern.
-fn list_operands(command: &Simple) -> Vec<&str> {
-    let name = command.program_name();
-    if has_row("names-none", name) {
-        return Vec::new();
-    }
-    let words: Vec<&str> = command.argv.iter().skip(1).filter_map(|arg| arg.text()).collect();
-    let is_flag = |word: &str| word.len() > 1 && word.starts_with('-');
-    // A flag may give the pattern; then the first word is a path.
-    let gives_pattern = |word: &&str| {
-        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        letters.is_some_and(|letters| letters.contains(['e', 'f']))
-            || ["--reg", "--fi", "--exp", "--from", "--type"].iter().any(|begin| word.starts_with(begin))
-    };
-    let pattern = has_row("pattern", name) && !words.iter().any(gives_pattern);
-    let pattern = pattern.then(|| words.iter().position(|word| !is_flag(word))).flatten();
-    let words = words.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern);
-    let words = words.filter_map(|(_, word)| if is_flag(word) { find_value(word) } else { Some(word) });
-    words.flat_map(split_flag).filter(|word| word.len() <= LONGEST_PATH).collect()
-}
-
-/// The value in a flag: after a `=`, or from where a path begins.
-fn find_value(word: &str) -> Option<&str> {
-    match word.split_once('=') {
-        Some((_, value)) => Some(value),
-        None => word.find(['/', '~']).map(|at| &word[at..]).or_else(|| word.find("..").map(|at| &word[at..])),
-    }
-}
-
-/// A word, and the part of it after a `=`.
-fn split_flag(word: &str) -> impl Iterator<Item = &str> {
-    let value = word.split_once('=').map(|(_, value)| value);
-    [word].into_iter().chain(value).filter(|word| !word.is_empty())
 }
 
 /// The directory at the beginning of a text that continues with something unknown.

@@ -50,15 +50,15 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
         (None, Some((Arg::Literal(name), words))) => {
             find_habit(command) >= Habit::Reads || uses_network(command) || covers_command("files", name, words)
         }
-        (None, Some((Arg::Unknown | Arg::InHome(_), _))) => false,
+        (None, Some((Arg::Unknown | Arg::Pattern(_) | Arg::InHome(_), _))) => false,
         (None, None) => true,
     }
 }
 
 /// True if it is a command that changes files, which its words name.
 pub(super) fn changes_files(command: &Simple) -> bool {
-    let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };
-    covers_command("files", name, words) || writes_files(&command.argv)
+    let Some((Arg::Literal(path), words)) = command.argv.split_first() else { return false };
+    covers_command("files", strip_system_dir(path), words) || writes_files(&command.argv)
 }
 
 /// True if it is a command of git that could print what its objects hold, whatever became of the file.
@@ -99,7 +99,7 @@ fn of_variable(name: &str) -> Habit {
 
 fn of_words(argv: &[Arg]) -> Habit {
     let Some(path) = argv.first().and_then(Arg::text) else { return Habit::Unknown };
-    let name = SYSTEM.iter().find_map(|dir| path.strip_prefix(dir)).unwrap_or(path);
+    let name = strip_system_dir(path);
     if name.contains('/') || writes_files(argv) {
         return Habit::Unknown;
     }
@@ -115,6 +115,10 @@ fn of_words(argv: &[Arg]) -> Habit {
     } else {
         Habit::Unknown
     }
+}
+
+fn strip_system_dir(path: &str) -> &str {
+    SYSTEM.iter().find_map(|dir| path.strip_prefix(dir)).unwrap_or(path)
 }
 
 /// True for `--version` and `--help` of any program or subcommand.

@@ -12,6 +12,7 @@ mod auto;
 mod call;
 mod grant;
 mod habits;
+mod operands;
 mod pattern;
 mod programs;
 mod rules;
@@ -218,10 +219,11 @@ fn what_all_leaves_out(call: &ProposedCall<'_>) -> Option<String> {
     if let Some(target) = read.find(|target| target.place == PathPlace::Secret) {
         return Some(format!("it reads `{}`, where credentials are kept", target.given));
     }
-    let written = || call.writes.iter().chain(opened(Opens::ToWrite));
-    if let Some(target) = written().find(|target| target.is_protected) {
+    let changed = call.line.iter().flat_map(ParsedLine::list_changed_protected);
+    if let Some(target) = call.writes.iter().filter(|target| target.is_protected).chain(changed).next() {
         return Some(writes_protected(target));
     }
+    let written = || call.writes.iter().chain(opened(Opens::ToWrite));
     // Walls know better what a command may write.
     let is_bounded = call.line.is_some() && call.hold >= Hold::Reading;
     let is_left = |target: &&PathTarget| !target.is_of_work() && !target.path.starts_with("/dev/");

@@ -43,7 +43,7 @@ impl CommandPattern {
         for (at, pattern) in self.words.iter().enumerate() {
             match argv.get(at) {
                 None => return RuleMatch::No,
-                Some(Arg::Unknown | Arg::InHome(_)) => return RuleMatch::Possible,
+                Some(Arg::Unknown | Arg::Pattern(_) | Arg::InHome(_)) => return RuleMatch::Possible,
                 Some(Arg::Literal(word)) => {
                     let name = word.rsplit('/').next().filter(|_| by_name && at == 0);
                     if !pattern.matches(word) && !name.is_some_and(|name| pattern.matches(name)) {

@@ -42,7 +42,7 @@ mod tests {
             "only-reads", "reads", "network", "files", "writes", "no-objects", "patches", "plain", "valued",
             "wraps",
         ];
-        let without = ["helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque"];
+        let without = ["copies", "helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque"];
         for row in TABLE.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
             let words: Vec<&str> = row.split(' ').collect();
             let is_known =

@@ -15,8 +15,8 @@ use super::target::PathTarget;
 
 /// The tool whose rules for commands apply to the commands of all tools.
 const COMMANDS: &str = "run_command";
-/// Tools that leave out denied paths below the directory that they are given.
-const LEAVE_OUT: [&str; 3] = ["glob", "grep", "list_dir"];
+/// Tools that leave out denied paths themselves.
+const LEAVE_OUT: [&str; 4] = ["glob", "grep", "list_dir", "load_skill_reference"];
 
 /// All rules in force.
 #[derive(Debug, Clone, Default)]

@@ -18,6 +18,14 @@ use crate::screen::sheet::{Sheet, frame};
 use crate::screen::terminal::{self, Console};
 use crate::screen::views;
 
+/// Where the rows of a question are that do not fit.
+const IN_A_CHOICE: &str = " (`Show all` shows them)";
+const IN_A_LARGER_WINDOW: &str = " (a larger window shows them)";
+/// The rows around a question of the model and its choices.
+const AROUND: usize = 6;
+/// The rows of it that there is always room for.
+const LEAST: usize = 2;
+
 /// Asks on the screen, by the keys of the console.
 pub struct Keyed {
     pub console: Arc<Console>,
@@ -63,18 +71,20 @@ impl AskFunction for Keyed {
                 letter: Some(choice.key).filter(|key| ['y', 'n'].contains(key)),
                 label: choice.label.clone(),
             });
+            let shows_all = all.iter().any(|choice| choice.key == 'v');
             let asked = AskedQuestion {
                 sheet: sheet.clone(),
                 ask: ask.to_owned(),
                 choices: choices.collect(),
                 takes: Takes::Letters,
+                elsewhere: if shows_all { IN_A_CHOICE } else { IN_A_LARGER_WINDOW },
             };
             let answer = self.ask(asked).await?;
             let QuestionAnswer::Choice(at) = answer else { return None };
             let chosen = all.get(at)?;
             let size = terminal::measure_size();
             let room = views::count_columns(size.map(|(columns, _)| columns));
-            let mut rows = sheet.draw(room).fit(size.map_or(usize::MAX, |(_, rows)| rows / 2));
+            let mut rows = sheet.draw(room).fit(size.map_or(usize::MAX, |(_, rows)| rows / 2), "");
             let answer = Line::from((Ink::Bold, ask)).add(Inks::PLAIN, &format!(" {}", chosen.said()));
             rows.extend(frame("└ ", &answer, room));
             self.show(rows);
@@ -97,12 +107,20 @@ impl AskFunction for Keyed {
     fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
             let listed = choices.iter().map(|choice| ListedChoice { letter: None, label: write_label(choice) });
-            let asked = AskedQuestion {
+            let mut asked = AskedQuestion {
                 sheet: Sheet::ask(question),
                 ask: String::new(),
                 choices: listed.collect(),
                 takes: Takes::WordsOrNumber,
+                elsewhere: IN_A_LARGER_WINDOW,
             };
+            let size = terminal::measure_size();
+            let rows = asked.sheet.draw(views::count_columns(size.map(|(columns, _)| columns)));
+            let room = size.map_or(usize::MAX, |(_, rows)| rows.saturating_sub(choices.len() + AROUND));
+            if rows.exceed(room.max(LEAST)) {
+                self.show(rows.all());
+                asked.elsewhere = " (shown above)";
+            }
             let answer = match self.ask(asked).await? {
                 QuestionAnswer::Choice(at) => choices.get(at)?.clone(),
                 QuestionAnswer::Words(words) => words,

@@ -109,7 +109,7 @@ impl<W: Write + Send> AskFunction for ByLines<W> {
 fn format_offer(choices: &[AnswerChoice]) -> String {
     let offer = |choice: &AnswerChoice| match (choice.key, choice.word.strip_prefix(choice.key)) {
         ('n', _) => "[n]o, n WHY".to_owned(),
-        (ALWAYS, _) => choice.label.to_lowercase(),
+        (ALWAYS, _) => choice.label.replacen('A', "a", 1),
         (key, Some(rest)) => format!("[{key}]{rest}"),
         (key, None) => format!("[{key}] {}", choice.word),
     };
@@ -205,5 +205,17 @@ fn read_answer(prompt: &str) -> Option<String> {
             let _ = stderr.write_all(b"\n");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_always_allowed_stands_as_it_is() {
+        let label = "Always: `git branch -D Foo`".to_owned();
+        let offered = format_offer(&[AnswerChoice { key: ALWAYS, word: "always", label }]);
+        assert_eq!(offered, "always: `git branch -D Foo`");
     }
 }

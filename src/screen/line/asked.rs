@@ -22,6 +22,8 @@ pub struct AskedQuestion {
     pub ask: String,
     pub choices: Vec<ListedChoice>,
     pub takes: Takes,
+    /// The words for where the rows of the sheet can be seen that do not fit.
+    pub elsewhere: &'static str,
 }
 
 /// An answer that a question offers.
@@ -68,8 +70,8 @@ pub(super) struct OpenQuestion {
     asked: Arc<AskedQuestion>,
     /// The marked choice, once a key moved into the list.
     pub(super) at: Option<usize>,
-    /// Open once the question is on the screen.
-    gate: Arc<AtomicBool>,
+    /// True while the screen has room for the marked choice and the start of the sheet.
+    is_seen: Arc<AtomicBool>,
     /// The person has seen it, and was not in the middle of a word.
     pub has_focus: bool,
     /// The words that answer it, apart from the line.
@@ -84,19 +86,17 @@ impl OpenQuestion {
             Takes::Text(begun) => TextField::from_text(begun),
             Takes::Letters | Takes::WordsOrNumber => TextField::default(),
         };
-        let (gate, at, has_focus) = (Arc::default(), None, false);
-        (Self { asked: Arc::new(asked), at, gate, has_focus, words, answer: Some(answer) }, answered)
+        let (is_seen, at, has_focus) = (Arc::default(), None, false);
+        (Self { asked: Arc::new(asked), at, is_seen, has_focus, words, answer: Some(answer) }, answered)
     }
 
-    /// A function that lets keys answer.
-    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
-        let gate = Arc::clone(&self.gate);
-        move || gate.store(true, Ordering::SeqCst)
+    fn is_seen(&self) -> bool {
+        self.is_seen.load(Ordering::SeqCst)
     }
 
     /// Takes the keys once the question can be seen and the person pauses.
     pub fn take_focus(&mut self, is_typing: bool) -> bool {
-        self.has_focus |= !is_typing && self.gate.load(Ordering::SeqCst);
+        self.has_focus |= !is_typing && self.is_seen();
         self.has_focus
     }
 
@@ -119,6 +119,8 @@ impl OpenQuestion {
         let words = if self.takes_words() { &self.words } else { line };
         let is_empty = words.is_empty();
         match (key, self.at) {
+            (Key::Enter, Some(_)) if !self.is_seen() => {}
+            (Key::Enter, None) if !self.is_seen() => return Passed,
             (Key::Enter, Some(at)) => return Answered(QuestionAnswer::Choice(at)),
             (Key::Right | Key::Down | Key::Tab, Some(at)) => self.at = Some((at + 1) % count),
             (Key::Left | Key::Up | Key::BackTab, Some(at)) => self.at = Some((at + count - 1) % count),
@@ -158,18 +160,23 @@ impl OpenQuestion {
         found.map_or(QuestionStep::Passed, QuestionStep::Answered)
     }
 
-    /// Draws the frame and the list.
+    /// Draws the frame and the list. Keys answer once it is drawn.
     pub fn picture(&self) -> Picture {
-        let (asked, at) = (Arc::clone(&self.asked), self.at);
+        /// The rows of the sheet that give way to nothing.
+        const LEAST: usize = 2;
+        let (asked, at, is_seen) = (Arc::clone(&self.asked), self.at, Arc::clone(&self.is_seen));
         let mut laid = None;
         Box::new(move |moment: &DrawMoment| {
-            let foot = asked.draw_foot(at, moment);
             // Laid out once for each width.
             let (_, rows) = laid
                 .take()
                 .filter(|(room, _)| *room == moment.room)
                 .unwrap_or_else(|| (moment.room, asked.sheet.draw(moment.room)));
-            let mut lines = rows.fit(moment.rows.saturating_sub(foot.len()));
+            let kept = rows.count().min(LEAST.max(moment.rows / 3));
+            let foot = moment.rows.checked_sub(kept).and_then(|left| asked.draw_foot(at, moment.room, left));
+            is_seen.store(foot.is_some(), Ordering::SeqCst);
+            let foot = foot.unwrap_or_else(|| vec![Line::from((Ink::Yellow, "└ answered in a larger window"))]);
+            let mut lines = rows.fit(moment.rows.saturating_sub(foot.len()), asked.elsewhere);
             laid = Some((moment.room, rows));
             lines.extend(foot);
             Sketch::from(lines)
@@ -178,8 +185,11 @@ impl OpenQuestion {
 }
 
 impl AskedQuestion {
-    /// Draws the question in words and its choices, as many as there is room for around the marked one.
-    fn draw_foot(&self, at: Option<usize>, moment: &DrawMoment) -> Vec<Line> {
+    /// Draws the question in words and its choices, as many as there are rows for around the marked one. `None` if even that
+    /// one does not fit.
+    fn draw_foot(&self, at: Option<usize>, room: usize, most: usize) -> Option<Vec<Line>> {
+        /// The rows of choices that the hint gives way to.
+        const LEAST: usize = 3;
         let hint = match (&self.takes, self.choices.is_empty()) {
             (Takes::Letters, _) => "(y or n and Enter; Tab: to the list)",
             (Takes::WordsOrNumber, false) => {
@@ -189,47 +199,64 @@ impl AskedQuestion {
             (Takes::Text(_), _) => "(Enter sends, Esc goes back)",
         };
         let ask = Line::from((Ink::Bold, &self.ask)).add(Ink::Dim, if self.ask.is_empty() { "" } else { " " });
-        let mut rows = frame("├ ", &ask.add(Ink::Dim, hint), moment.room);
-        rows.extend(match self.takes {
-            Takes::Letters => self.lay_out_choices(at, moment.room),
-            Takes::WordsOrNumber | Takes::Text(_) => self.stack_choices(at, moment),
-        });
+        let choices = match self.takes {
+            Takes::Letters => self.lay_out_choices(at, room),
+            Takes::WordsOrNumber | Takes::Text(_) => self.stack_choices(at, room),
+        };
+        let mut rows = frame("├ ", &ask.clone().add(Ink::Dim, hint), room);
+        if rows.len() + choices.rows.len().min(LEAST) > most {
+            rows = frame("├ ", &ask, room);
+            rows.truncate(if self.ask.is_empty() { 0 } else { most.saturating_sub(choices.marked.len()) });
+        }
+        let left = most.saturating_sub(rows.len());
+        let from = choices.marked.end.saturating_sub(left);
+        if choices.marked.start < from {
+            return None;
+        }
+        rows.extend(choices.rows.into_iter().skip(from).take(left));
         if let Some(mark) = rows.last_mut().and_then(|row| row.spans.first_mut()) {
             mark.text = mark.text.replacen(['├', '│'], "└", 1);
         }
-        rows
+        Some(rows)
     }
 
     /// The choices side by side.
-    fn lay_out_choices(&self, at: Option<usize>, room: usize) -> Vec<Line> {
+    fn lay_out_choices(&self, at: Option<usize>, room: usize) -> ChoiceRows {
         const GAP: &str = "  ";
-        let mut rows: Vec<Line> = Vec::new();
+        let (mut rows, mut marked): (Vec<Line>, _) = (Vec::new(), 0..0);
         for (index, choice) in self.choices.iter().enumerate().filter(|(_, choice)| !choice.label.is_empty()) {
             let shown = mark_choice(&choice.label, at == Some(index));
+            let mut start = rows.len();
             match rows.last_mut() {
                 Some(row) if row.columns() + GAP.len() + shown.columns() <= room => {
                     row.push(Inks::PLAIN, GAP);
                     row.append(shown);
+                    start = rows.len() - 1;
                 }
                 _ => rows.extend(frame("├ ", &shown, room)),
             }
+            if index == at.unwrap_or(0) {
+                marked = start..rows.len();
+            }
         }
-        rows
+        ChoiceRows { rows, marked }
     }
 
     /// The choices one below another, with their numbers.
-    fn stack_choices(&self, at: Option<usize>, moment: &DrawMoment) -> Vec<Line> {
-        /// The rows around them.
-        const AROUND: usize = 3;
-        let room = moment.rows.saturating_sub(AROUND).max(1);
-        let from = (at.unwrap_or(0) + 1).saturating_sub(room).min(self.choices.len().saturating_sub(room));
-        let shown = self.choices.iter().enumerate().skip(from).take(room);
-        let rows = shown.map(|(index, choice)| {
+    fn stack_choices(&self, at: Option<usize>, room: usize) -> ChoiceRows {
+        let rows = self.choices.iter().enumerate().map(|(index, choice)| {
             let label = format!("{}. {}", index + 1, choice.label);
-            Line::from((Ink::Dim, "│ ")).join(mark_choice(&label, at == Some(index))).cut(moment.room)
+            Line::from((Ink::Dim, "│ ")).join(mark_choice(&label, at == Some(index))).cut(room)
         });
-        rows.collect()
+        let marked = at.unwrap_or(0);
+        ChoiceRows { rows: rows.collect(), marked: marked..(marked + 1).min(self.choices.len()) }
     }
+}
+
+/// The rows of the choices, and which of them the marked choice has; without a mark, the first one.
+struct ChoiceRows {
+    rows: Vec<Line>,
+    marked: std::ops::Range<usize>,
 }
 
 fn mark_choice(label: &str, is_marked: bool) -> Line {
@@ -242,6 +269,7 @@ fn mark_choice(label: &str, is_marked: bool) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::sheet::SheetBody;
 
     fn choice(letter: char, label: &str) -> ListedChoice {
         ListedChoice { letter: Some(letter).filter(|letter| *letter != ' '), label: label.to_owned() }
@@ -260,6 +288,7 @@ mod tests {
     /// The answer to these keys, and what stands in the line.
     fn pressed(asked: AskedQuestion, keys: &[Key]) -> Option<QuestionAnswer> {
         let (mut open, _) = OpenQuestion::new(asked);
+        (open.picture())(&DrawMoment { room: 80, rows: 20, tick: 0 });
         let mut line = TextField::default();
         for key in keys {
             match open.press(key, &line, true) {
@@ -297,6 +326,11 @@ mod tests {
             assert_eq!(pressed(approval(), &keys), expected, "{keys:?}");
         }
         let (mut open, _) = OpenQuestion::new(approval());
+        assert!(
+            matches!(open.press(&Key::Enter, &TextField::from_text("y"), true), QuestionStep::Passed),
+            "unseen"
+        );
+        (open.picture())(&DrawMoment { room: 80, rows: 20, tick: 0 });
         let step = open.press(&Key::Enter, &TextField::from_text("y"), false);
         assert!(matches!(step, QuestionStep::Passed), "it was typed before");
     }
@@ -322,6 +356,26 @@ mod tests {
             (text(), vec![Key::Ctrl('u'), Key::Enter], words("")),
         ] {
             assert_eq!(pressed(asked, &keys), expected, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn enter_takes_the_marked_choice_only_where_it_can_be_seen() {
+        for (rows, tabs) in (2..12).flat_map(|rows| (1..=3).map(move |tabs| (rows, tabs))) {
+            let mut asked = approval();
+            asked.choices[1].label = format!("Always: {}", "touch * ".repeat(20));
+            asked.sheet.body = SheetBody::from_text("a\nb\nc\nd");
+            let (mut open, _) = OpenQuestion::new(asked);
+            for _ in 0..tabs {
+                open.press(&Key::Tab, &TextField::default(), true);
+            }
+            let drawn = (open.picture())(&DrawMoment { room: 79, rows, tick: 0 }).lines;
+            let marked: String = drawn.iter().map(Line::text).skip_while(|row| !row.contains("❯ ")).collect();
+            let is_whole = tabs != 2 || marked.matches("touch").count() == 20;
+            let step = open.press(&Key::Enter, &TextField::default(), true);
+            assert!(drawn.len() <= rows, "{drawn:?}");
+            assert_eq!(matches!(step, QuestionStep::Answered(_)), is_whole && !marked.is_empty(), "{drawn:?}");
+            assert!(rows < 7 || !marked.is_empty(), "{drawn:?}");
         }
     }
 

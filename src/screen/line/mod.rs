@@ -137,11 +137,11 @@ impl InputLine {
     }
 
     fn open_question(&self, open: OpenQuestion) {
-        let (shown, gate) = (open.picture(), open.gate());
+        let shown = open.picture();
         self.display.control(MARK_PASTE);
         let mut state = self.lock();
         (state.question, state.is_fresh) = (Some(open), false);
-        self.display.ask(shown, draw_picture(&state), gate);
+        self.display.ask(shown, draw_picture(&state));
     }
 
     /// True if a key was pressed since then.

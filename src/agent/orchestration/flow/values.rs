@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
+use crate::agent::orchestration::code::judge_place;
 use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
 use crate::agent::orchestration::reference::{as_text, map_texts};
 use crate::config::FlowStep;
@@ -134,6 +135,10 @@ fn write_command(
                 ));
             }
             RenderedPiece::Given(value) => {
+                if let Some(why) = judge_place(&text, line).find_danger(Some(&value)) {
+                    let before = text.rsplit('\n').next().unwrap_or_default();
+                    return Err(format!("the value after `{before}` {why}"));
+                }
                 let name = format!("flow_value_{}", variables.len() + 1);
                 let _ = write!(text, "\"${{{name}}}\"");
                 variables.push((name, value));
@@ -185,6 +190,27 @@ mod tests {
             scope().arguments(&missing).expect_err("undefined"),
             "`with.query`: `steps.list.nope` is undefined"
         );
+    }
+
+    #[test]
+    fn a_value_that_a_command_would_run_fails_its_step() {
+        let mut scope = scope();
+        scope.add("r", &json!({ "text": "q[$(touch x)]", "word": "q" }));
+        let fill = |command: &str| {
+            scope.arguments(&step(json!({ "id": "x", "tool": "run_command", "with": { "command": command } })))
+        };
+        for command in [
+            "sh -c {{ steps.r.word }}", "trap {{ steps.r.word }} EXIT", "echo $(( {{ steps.r.text }} ))",
+            "[[ {{ steps.r.text }} -eq 1 ]]", "declare {{ steps.r.text }}=1", "read {{ steps.r.text }} < a",
+        ] {
+            let why = fill(command).expect_err(command);
+            assert!(why.starts_with("`with.command`: the value after `"), "{why}");
+        }
+        for command in
+            ["echo $(( {{ steps.r.word }} + {{ inputs.n }} ))", "sh -c 'echo \"$1\"' _ {{ steps.r.text }}"]
+        {
+            fill(command).expect(command);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `/last`, `/copy`, `/cost`, `/stats`, `/clear`, `/exit`: what was said and done in the conversation, and its end.
 
+use std::path::Path;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
@@ -29,7 +31,8 @@ pub(super) fn show_cost(chat: &mut Chat, _: &str) -> CommandAnswer {
 pub(super) fn clear_chat<'c>(chat: &'c mut Chat, _: &'c str) -> BoxFuture<'c, CommandAnswer> {
     async move {
         let before = chat.clear().await?;
-        if chat.is_ephemeral {
+        // The log is there once something was said.
+        if !before.session.path().is_some_and(Path::exists) {
             return tell_text("A new conversation.");
         }
         let id = before.session.id();

@@ -1,5 +1,6 @@
 //! `agent session apply / discard`: what becomes of a trial.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -8,7 +9,8 @@ use crate::agent::assembly;
 use crate::config::Config;
 use crate::conversation::session::Session;
 use crate::faces::chat::undo::{describe_plan, format_diff, open_history};
-use crate::files::history::{FileHistory, PathChange, PathState};
+use crate::files::file_name;
+use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
 use crate::files::workspace::Workspace;
 
 use super::super::setup::CliSetup;
@@ -16,6 +18,9 @@ use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_vi
 
 /// The names that are tried for a version beside a file.
 const MOST_NAMES: usize = 20;
+
+/// The mode of a directory that is made for such a version.
+const ROOM_MODE: u32 = 0o755;
 
 /// Puts the changes of a trial into the workspace. What changed there meanwhile stays, with the trial's version beside it.
 pub(super) fn apply_trial(
@@ -34,15 +39,21 @@ pub(super) fn apply_trial(
     if dry_run && paths.is_empty() {
         return print_visible(&format_diff(&history, 0).map_err(failed)?);
     }
-    let mut plan = history.plan_transfer(workspace, paths).map_err(failed)?;
-    let is_conflict = |change: &PathChange| plan.changed_since.contains(&change.path);
+    let place = session.describe().workspace;
+    let within = paths.iter().map(|path| path.strip_prefix(place).or(path.strip_prefix(".")).unwrap_or(path));
+    let paths: Vec<PathBuf> = within.map(Path::to_path_buf).collect();
+    require_changes(&history, &paths)?;
+    let mut plan = history.plan_transfer(workspace, &paths).map_err(failed)?;
+    let since: BTreeSet<String> = plan.changed_since.drain(..).collect();
+    let is_conflict = |change: &PathChange| since.contains(&change.path);
     let conflicts: Vec<PathChange> = plan.changes.iter().filter(|change| is_conflict(change)).cloned().collect();
-    let kept = plan.changes.iter().zip(&plan.lines).filter(|(change, _)| !is_conflict(change));
-    (plan.changes, plan.lines) = kept.map(|(change, lines)| (change.clone(), *lines)).unzip();
+    plan.retain_changes(|change| !is_conflict(change));
     if dry_run {
         return print_visible(&describe_plan(&plan, "Would apply"));
     }
-    let mut told = history.transfer(workspace, &plan.changes).map_err(failed)?.failed;
+    let Restored { made, failed: mut told } = history.transfer(workspace, &plan.changes).map_err(failed)?;
+    let made: BTreeSet<String> = made.into_iter().map(|change| change.path).collect();
+    plan.retain_changes(|change| made.contains(&change.path));
     if !plan.changes.is_empty() {
         note_progress(describe_plan(&plan, "Applied").trim_end());
     }
@@ -58,7 +69,7 @@ pub(super) fn apply_trial(
     for change in conflicts {
         let kept = keep_beside(&history, workspace, change, &mut beside);
         is_needed |= kept.is_err();
-        told.push(kept.unwrap_or_else(|why| why));
+        told.push(kept.unwrap_or_else(|why| format!("{why}; the trial's version is in {}", copy.display())));
     }
     for line in &told {
         note_progress(line);
@@ -71,9 +82,21 @@ pub(super) fn apply_trial(
         assembly::remove_trial(config, copy)?;
     }
     if plan.changes.is_empty() && told.is_empty() {
-        note_progress("Nothing is left to apply: the files are as in the trial.");
+        note_progress("Nothing is left to apply.");
     }
     Ok(if told.is_empty() { exit::DONE } else { exit::FAILED })
+}
+
+/// Refuses paths where a trial changed nothing.
+fn require_changes(history: &FileHistory, paths: &[PathBuf]) -> Result<(), CommandFailure> {
+    let own = history.plan(Direction::Undo(0)).map_err(|why| CommandFailure::word(exit::FAILED, why))?;
+    let RestorePlan { changes, lost, .. } = own.unwrap_or_default();
+    let changed: Vec<&String> = changes.iter().map(|change| &change.path).chain(&lost).collect();
+    let is_unknown =
+        |path: &&PathBuf| !changed.iter().any(|changed| file_name::unquote(changed).starts_with(path.as_path()));
+    let Some(path) = paths.iter().find(is_unknown) else { return Ok(()) };
+    let path = file_name::quote(path);
+    Err(CommandFailure::usage(format!("the trial changed nothing at {path}; nothing was applied")))
 }
 
 /// Writes the trial's version of a file beside that of the workspace, which changed too. Returns a sentence; so is the
@@ -92,16 +115,30 @@ fn keep_beside(
         (1..MOST_NAMES).map(|n| if n == 1 { format!("{path}.trial") } else { format!("{path}.trial-{n}") });
     for name in names {
         let beside = PathChange { path: name.clone(), before: PathState::Absent, after: after.clone() };
-        if workspace.join(beside.to_path()).symlink_metadata().is_err() {
-            let restored = history.transfer(workspace, &[beside])?;
-            made.extend(restored.made);
-            return match restored.failed.into_iter().next() {
-                Some(why) => Err(why),
-                None => Ok(format!(
-                    "{path}: it changed in the workspace too; the trial's version is beside it, {name}"
-                )),
-            };
+        let is_there = |path: &Path| workspace.join(path).symlink_metadata().is_ok();
+        // An earlier try may have written it.
+        let is_written = history.is_found(&workspace.join(beside.to_path()), &after);
+        if !is_written && is_there(&beside.to_path()) {
+            continue;
         }
+        // Its directory may be gone.
+        let place = beside.to_path().into_owned();
+        let missing = place.ancestors().skip(1).take_while(|above| !is_there(above));
+        let rooms =
+            missing.map(|above| PathChange::new(above, PathState::Absent, PathState::Dir { mode: ROOM_MODE }));
+        let changes: Vec<PathChange> = rooms.chain([beside]).collect();
+        let restored = if is_written {
+            Restored { made: changes, failed: Vec::new() }
+        } else {
+            history.transfer(workspace, &changes)?
+        };
+        made.extend(restored.made);
+        return match restored.failed.into_iter().next() {
+            Some(why) => Err(why),
+            None => {
+                Ok(format!("{path}: it changed in the workspace too; the trial's version is beside it, {name}"))
+            }
+        };
     }
     Err(format!("{path}: there are too many versions beside it"))
 }

@@ -79,8 +79,21 @@ fn put_back(
 ) -> Result<bool, CommandFailure> {
     assembly::enter_session(config, session, false)?;
     let Some(history) = open_history(session) else { return Ok(false) };
+    let failed = |why: String| CommandFailure::word(exit::FAILED, why);
+    if let Direction::Undo(from) = direction
+        && session.find_copy().is_some()
+        && !part.force
+        && !part.dry_run
+        && let Some(path) = history.find_applied(&assembly::find_outside(config, session), from).map_err(failed)?
+    {
+        let id = session.id();
+        return Err(failed(format!(
+            "nothing was put back. {path} was applied from this trial: after `agent session apply {id}`, or `agent session \
+             discard {id}`, an undo takes it back in the workspace. Force undoes in the trial alone"
+        )));
+    }
     let restored = restore_files(&history, direction, part.force, part.dry_run);
-    let text = restored.map_err(|why| CommandFailure::word(exit::FAILED, why))?;
+    let text = restored.map_err(failed)?;
     match &text {
         Some(text) if part.dry_run => drop(print_text(text)?),
         Some(text) => {

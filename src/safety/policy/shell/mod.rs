@@ -72,6 +72,8 @@ pub(super) enum Arg {
     Literal(String),
     /// The path of the home directory, and this text after it.
     InHome(String),
+    /// The names that match this, or that its braces make; quoted characters stand in it as they are.
+    Pattern(String),
     /// Any number of words of any content.
     Unknown,
 }
@@ -87,7 +89,7 @@ impl Arg {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Literal(text) => Some(text),
-            Self::InHome(_) | Self::Unknown => None,
+            Self::InHome(_) | Self::Pattern(_) | Self::Unknown => None,
         }
     }
 }

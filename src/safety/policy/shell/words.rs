@@ -33,6 +33,8 @@ struct Growing {
     after_home: Option<String>,
     /// The same, where something unknown followed it.
     in_home: Vec<String>,
+    /// The whole text, unless something else than a pattern is unknown in it.
+    pattern: Option<String>,
 }
 
 /// Characters without a meaning to any shell outside quotes. (`=` has one at the beginning of a command.)
@@ -53,13 +55,19 @@ impl Growing {
         self.in_home.extend(self.after_home.take());
     }
 
+    fn expand_unknown(&mut self) {
+        self.forget();
+        self.pattern = None;
+    }
+
     /// What follows lies in the home directory.
     fn enter_home(&mut self) {
-        self.forget();
+        self.expand_unknown();
         self.after_home = Some(String::new());
     }
 
     fn push(&mut self, c: char) {
+        self.pattern.iter_mut().for_each(|pattern| pattern.push(c));
         if self.is_known {
             self.text.push(c);
         } else if let Some(text) = &mut self.after_home {
@@ -72,7 +80,7 @@ impl ShellReader<'_> {
     /// Reads the word that begins here.
     pub(super) fn word(&mut self) -> ShellReading<Word> {
         let from = self.at;
-        let mut word = Growing { is_known: true, ..Growing::default() };
+        let mut word = Growing { is_known: true, pattern: Some(String::new()), ..Growing::default() };
         while let Some(c) = self.peek_char() {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
@@ -110,7 +118,7 @@ impl ShellReader<'_> {
         let arg = match word.after_home {
             _ if word.is_known => Arg::Literal(word.text),
             Some(path) if begins_at_home => Arg::InHome(path),
-            _ => Arg::Unknown,
+            _ => word.pattern.map_or(Arg::Unknown, Arg::Pattern),
         };
         Ok(Word { arg, assigns: word.assigns })
     }
@@ -126,6 +134,7 @@ impl ShellReader<'_> {
             '*' | '?' | '[' | '{' => {
                 word.is_expanded = true;
                 word.forget();
+                word.pattern.iter_mut().for_each(|pattern| pattern.push(c));
             }
             '~' => word.push(c),
             '=' if !word.is_divided && !word.is_quoted => {
@@ -246,7 +255,7 @@ impl ShellReader<'_> {
         if is_home {
             word.enter_home();
         } else {
-            word.forget();
+            word.expand_unknown();
         }
         Ok(())
     }
@@ -307,7 +316,7 @@ impl ShellReader<'_> {
     }
 
     fn read_backquotes(&mut self, word: &mut Growing) -> ShellReading<()> {
-        word.forget();
+        word.expand_unknown();
         let mut inner = String::new();
         while let Some(c) = self.take_char() {
             match c {

@@ -203,7 +203,7 @@ fn unwrap_trap(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     match argv.get(1)? {
         Arg::Literal(line) if line.starts_with('-') || line.is_empty() => None,
         Arg::Literal(line) => Some(WrappedCommand::of_line(read_at(line, depth + 1))),
-        Arg::Unknown | Arg::InHome(_) => Some(refuse_reading("`trap` runs what is only known when it runs")),
+        _ => Some(refuse_reading("`trap` runs what is only known when it runs")),
     }
 }
 
