@@ -337,6 +337,7 @@ impl Assembly {
         let estimate = self.estimate_output();
         let usage = self.usage.map_or(estimate, |usage| Usage {
             output_tokens: usage.output_tokens.max(estimate.output_tokens),
+            estimated: usage.estimated || estimate.output_tokens > usage.output_tokens,
             ..usage
         });
         (self.begun || usage.total() > 0).then_some(TakenTokens { usage, cost_usd: self.cost_usd })

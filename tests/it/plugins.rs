@@ -134,6 +134,28 @@ fn an_update_shows_what_changed_and_a_repository_is_a_source() {
 }
 
 #[test]
+fn what_a_stopped_command_left_is_completed_by_an_update_and_one_that_is_gone_stops_no_other() {
+    let place = Place::new();
+    let dir = write_plugin(&place);
+    plugin(&place, &["add", &dir.to_string_lossy()]).success();
+    let other = dir.with_file_name("other");
+    fs::create_dir_all(other.join(".claude-plugin")).expect("made");
+    fs::write(other.join(".claude-plugin/plugin.json"), r#"{"name": "aaa"}"#).expect("written");
+    plugin(&place, &["add", &other.to_string_lossy()]).success();
+    fs::remove_dir_all(other).expect("removed");
+    // As after a kill while files were written: the lock names them already.
+    let own = place.home().join(".config/agent");
+    fs::remove_file(own.join("commands/guard-look.md")).expect("there");
+    fs::remove_dir_all(own.join("skills/guarding")).expect("there");
+    symlink("nowhere", own.join("plugins/.new")).expect("linked");
+    symlink("nowhere", own.join("skills/.new")).expect("linked");
+    let updated = plugin(&place, &["update"]).exits(1);
+    updated.stderr_has("aaa cannot be updated").stderr_has("guard is updated.");
+    plugin(&place, &["check"]).success();
+    assert!(own.join("skills/guarding/SKILL.md").is_file());
+}
+
+#[test]
 fn a_directory_that_is_named_like_an_address_is_no_source() {
     let place = Place::new();
     let dir = write_plugin(&place);

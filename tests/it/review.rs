@@ -106,7 +106,11 @@ fn what_a_repository_configures_does_not_run() {
 #[test]
 fn a_run_tells_a_workflow_how_it_ended() {
     let place = Place::new();
-    let server = Server::start([Reply::text("All is well.\n::error::forged"), Reply::error(400, "no")]);
+    let server = Server::start([
+        Reply::text("All is well.\n::error::forged"),
+        Reply::error(400, "no"),
+        Reply::error(400, "no"),
+    ]);
     let summary = place.home().join("summary.md");
     let run = || {
         let run = Run::at(&place).server(&server).args(["run", "-o", "github", "task"]);
@@ -118,6 +122,9 @@ fn a_run_tells_a_workflow_how_it_ended() {
     assert_eq!(rest, format!("All is well.\n::error::forged\n::{token}::\n"));
     assert_eq!(fs::read_to_string(&summary).expect("a summary"), "All is well.\n::error::forged\n");
     let stdout = run().exits(5).stdout;
+    let unwritable = Run::at(&place).server(&server).args(["run", "-o", "github", "task"]);
+    let output = unwritable.env("GITHUB_STEP_SUMMARY", "/nowhere/summary").run().exits(5);
+    output.stdout_has("::error title=agent::").stderr_has("/nowhere/summary");
     let (_, told) = stdout.split_once("::\n::error title=agent::").expect("an annotation that is obeyed");
     assert!(told.contains("no"), "{stdout}");
 }

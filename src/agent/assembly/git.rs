@@ -1,5 +1,6 @@
 //! git, as the program itself runs it: in the sandbox, and so that nothing from a repository runs.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,7 +139,15 @@ pub async fn clone_repository(
     let dir = place.path().join("repository");
     let to = dir.to_string_lossy().into_owned();
     let failed = |why: String| SetupError::usage(format!("{address}: {why}"));
-    git.run_in(place.path(), &["clone", "--quiet", "--", address, &to]).await.map_err(failed)?;
+    // The walls may hide where a bundle is.
+    let bundle = place.path().join("bundle").to_string_lossy().into_owned();
+    let from = if Path::new(address).is_file() {
+        fs::copy(address, &bundle).map_err(SetupError::from_failure)?;
+        &bundle
+    } else {
+        address
+    };
+    git.run_in(place.path(), &["clone", "--quiet", "--", from, &to]).await.map_err(failed)?;
     if let Some(revision) = revision {
         git.run_in(&dir, &["checkout", "--quiet", "--detach", revision, "--"]).await.map_err(failed)?;
     }

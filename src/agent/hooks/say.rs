@@ -91,7 +91,8 @@ impl HookSay {
                 run.error = said.deny.as_ref().map(|_| "denied");
                 let named = |why: String| format!("the hook `{name}` says: {}", why.trim());
                 self.deny = self.deny.take().or(said.deny.map(named));
-                self.ask = self.ask.take().or(said.ask.map(named));
+                let asks = self.ask.take().into_iter().chain(said.ask.map(named));
+                self.ask = asks.reduce(|first, then| first + "; " + &then);
                 self.arguments = said.arguments.map(translate).or(self.arguments.take());
                 self.result = said.result.or(self.result.take());
                 self.context.extend(said.context);

@@ -226,8 +226,6 @@ mod tests {
             "bash -o pipefail -c -- \"echo $step_2_result\"",
             "node --eval \"$step_2_result\"",
             "find . -exec sh -c \"rm $step_2_result\" {} +",
-            "sed -i \"s/a/$step_2_result/\" f",
-            "awk \"BEGIN { print $step_2_result }\"",
             "source <(echo $step_2_result)",
             "if ls; then ls; else sudo bash -c \"echo $step_2_result\"; fi",
             "flock f -c \"echo $step_2_result\"",
@@ -244,11 +242,28 @@ mod tests {
             "env LD_PRELOAD=./$step_2_result ls",
             "tar cf a.tar a --checkpoint=1 --checkpoint-action=exec=$step_2_result",
             "tar xf a.tar --to-command $step_2_result",
+            "tar xf a.tar --use-compress-prog=$step_2_result",
+            "perl -I lib -e $step_2_result",
+            "python3 -W ignore -c $step_2_result",
+            "bash --rcfile a -c $step_2_result",
+            "sh 2>/dev/null -c $step_2_result",
+            "> out sh -c $step_2_result",
+            "case x in x) sh -c $step_2_result ;; esac",
+            "f() { sh -c $step_2_result; }; f",
+            "FOO=$(date) sh -c $step_2_result",
+            "sh -c $(cat a)$step_2_result",
+            "echo \"$(sh -c $step_2_result)\"",
+            "echo `sh -c $step_2_result`",
+            "env -S $step_2_result",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);
             assert!(why.contains("would be read as code"), "{why}");
             assert_eq!(find_misplaced(line).len(), 1, "{line}");
         }
+    }
+
+    #[test]
+    fn a_value_that_is_data_is_taken_and_in_an_expression_only_a_plain_one() {
         for line in [
             "bash -c 'echo \"$1\"' _ $step_2_result",
             "bash run.sh \"$step_2_result\"",
@@ -269,8 +284,30 @@ mod tests {
             "tar -c -f a.tar $step_2_result",
             "bash <<'X'\nls\nX\nbash <<< ls\necho $step_2_result",
             "grep -v $step_2_result a",
+            "python3 -c \"print(1)\"\ncat > n.md <<EOF\n$step_2_result\nEOF",
+            "node --version; diff <(sort a) <(sort a); git log -n $step_2_result",
+            "bash --version && diff <(sort $step_2_result) f",
+            "awk -F$step_2_result '{ print $1 }' f",
+            "awk -vx=$step_2_result '{ print x }' f",
+            "sed --expression=s/a/b/ $step_2_result",
+            "read -r v <<< $step_2_result",
+            "declare v=$step_2_result",
+            "git --no-pager switch -c $step_2_result",
+            "[[ $step_2_result == a ]] || [ 1 -eq 1 ]",
+            "echo [auto]$step_2_result",
+            "echo \"$(date) $step_2_result\"",
         ] {
             for_command(line, &results(&values())).expect(line);
+        }
+        for line in [
+            "sed -i \"s/a/$step_2_result/\" f",
+            "sed -e s/a/b/ -e $step_2_result f",
+            "sed -n ${step_2_result}p f",
+            "awk \"BEGIN { print $step_2_result }\"",
+        ] {
+            let why = for_command(line, &results(&values())).expect_err(line);
+            assert!(why.contains("would be read as code"), "{why}");
+            for_command(line, &results(&[(2, json!(17))])).expect(line);
         }
         for line in [
             "echo $(( $step_2_result + 1 ))",
@@ -285,6 +322,8 @@ mod tests {
             "command declare $step_2_result=1",
             "printf -v$step_2_result x",
             "echo $step_2_result; echo $(( $step_2_result ))",
+            "echo $[ $step_2_result ]",
+            "[[ 1 -eq\t$step_2_result ]]",
         ] {
             let why = for_command(line, &results(&values())).expect_err(line);
             assert!(why.contains("would evaluate it"), "{why}");

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::plugin::ForeignPlugin;
-use super::settle::{EntryState, copy_dir, settle_entries, write_entry};
+use super::settle::{EntryState, NEW, copy_dir, remove_dir, settle_entries, write_entry};
 use super::tree::digest_tree;
 use super::{EntryPlan, ImportEntry};
 use crate::base::diff;
@@ -95,9 +95,10 @@ impl PluginLock {
         replace_file(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// True if the plugin is installed with this digest of its files.
+    /// True if the plugin is installed, all of it, with this digest of its files.
     pub fn is_current(&self, name: &str, digest: &str) -> bool {
-        self.plugins.get(name).is_some_and(|plugin| plugin.digest == digest)
+        let is_there = |path: &String| self.dir.join(path).symlink_metadata().is_ok();
+        self.plugins.get(name).is_some_and(|plugin| plugin.digest == digest && plugin.files.keys().all(is_there))
     }
 
     /// Installs a plugin whose files are in `from` and have this digest, in place of the one of its name: nothing is changed if
@@ -123,8 +124,7 @@ impl PluginLock {
         let root = plugin_root(&self.dir, &plugin.name);
         let failed = |error: io::Error| format!("{}: {error}", root.display());
         // The copy is whole before anything goes.
-        let copy = root.with_file_name(".new");
-        remove_dir(&copy).map_err(failed)?;
+        let copy = root.with_file_name(NEW);
         copy_dir(from, &copy).and_then(|()| remove_dir(&copy.join(".git"))).map_err(failed)?;
         if digest_plugin(&copy)? != digest {
             remove_dir(&copy).map_err(failed)?;
@@ -132,28 +132,19 @@ impl PluginLock {
         }
         let kept = self.plugins.get(&plugin.name).map(|old| self.remove_files(old)).transpose()?;
         remove_dir(&root).and_then(|()| fs::rename(&copy, &root)).map_err(failed)?;
+        // Should this be stopped, the lock knows what belongs to the plugin, and an update ends it.
+        let installed = InstalledPlugin {
+            source: source.to_owned(),
+            version: plugin.version.clone(),
+            digest: digest.to_owned(),
+            files: list_written(&plugin.entries)?,
+        };
+        self.plugins.insert(plugin.name.clone(), installed);
+        self.save()?;
         let all: Vec<&ImportEntry> = plugin.entries.iter().collect();
-        let mut files = BTreeMap::new();
         for entry in &plugin.entries {
             write_entry(entry, &all, &self.dir)?;
-            match &entry.plan {
-                EntryPlan::Write(to, text) => {
-                    files.insert(to.to_string_lossy().into_owned(), hash_sha256([text.as_bytes()]));
-                }
-                EntryPlan::Copy(to, _) => {
-                    let copied = digest_tree(&self.dir.join(to))?;
-                    files.extend(
-                        copied
-                            .into_iter()
-                            .map(|(path, digest)| (to.join(path).to_string_lossy().into_owned(), digest)),
-                    );
-                }
-                EntryPlan::List(..) | EntryPlan::Used | EntryPlan::Left => {}
-            }
         }
-        let (source, version, digest) = (source.to_owned(), plugin.version.clone(), digest.to_owned());
-        self.plugins.insert(plugin.name.clone(), InstalledPlugin { source, version, digest, files });
-        self.save()?;
         Ok(kept.unwrap_or_default())
     }
 
@@ -261,12 +252,24 @@ impl PluginLock {
     }
 }
 
-fn read_text(path: &Path) -> Option<String> {
-    String::from_utf8(read_bytes(path, Links::Refuse, LONGEST_FILE).ok().flatten()?).ok()
+/// The files that are written for entries, and the digest of each.
+fn list_written(entries: &[ImportEntry]) -> Result<BTreeMap<String, String>, String> {
+    let name = |path: &Path| path.to_string_lossy().into_owned();
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        match &entry.plan {
+            EntryPlan::Write(to, text) => drop(files.insert(name(to), hash_sha256([text.as_bytes()]))),
+            EntryPlan::Copy(to, from) => {
+                files.extend(digest_tree(from)?.into_iter().map(|(path, digest)| (name(&to.join(path)), digest)));
+            }
+            EntryPlan::List(..) | EntryPlan::Used | EntryPlan::Left => {}
+        }
+    }
+    Ok(files)
 }
 
-fn remove_dir(dir: &Path) -> io::Result<()> {
-    if dir.exists() { fs::remove_dir_all(dir) } else { Ok(()) }
+fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(read_bytes(path, Links::Refuse, LONGEST_FILE).ok().flatten()?).ok()
 }
 
 fn read_digest(path: &Path) -> Option<String> {

@@ -12,6 +12,8 @@ use crate::files::regular::{LONGEST_FILE, Links, read_bytes, replace_file};
 
 /// The file with the lists.
 const SETTINGS: &str = "agent.yaml";
+/// The name of a copy that is not whole yet.
+pub(super) const NEW: &str = ".new";
 /// What a skill may have, in bytes.
 const LARGEST_SKILL: u64 = 64 << 20;
 
@@ -108,11 +110,17 @@ pub fn write_entry(entry: &ImportEntry, all: &[&ImportEntry], dir: &Path) -> Res
                 .collect();
             replace_file(&dir.join(to), text.as_bytes()).map_err(|error| failed(to, error))
         }
-        EntryPlan::Copy(to, from) => copy_dir(from, &dir.join(to)).map_err(|error| failed(to, error)),
+        EntryPlan::Copy(to, from) => {
+            let (whole, copy) = (dir.join(to), dir.join(to).with_file_name(NEW));
+            let copied = copy_dir(from, &copy).and_then(|()| fs::rename(&copy, &whole));
+            copied.map_err(|error| failed(to, error))
+        }
     }
 }
 
+/// Copies a directory, in place of what an earlier try may have left.
 pub(super) fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    remove_dir(to)?;
     let from = crate::files::canonicalize(from)?;
     let (Some(above), Some(name), Some(parent), Some(new)) =
         (from.parent(), from.file_name(), to.parent(), to.file_name())
@@ -126,6 +134,15 @@ pub(super) fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
         let _ = fs::remove_dir_all(to);
     }
     copied
+}
+
+/// Removes what is there, whatever it is.
+pub(super) fn remove_dir(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+    }
 }
 
 struct SkillCopy {

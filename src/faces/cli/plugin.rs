@@ -24,7 +24,7 @@ pub(super) fn run_plugin(setup: &CliSetup, command: PluginCommand) -> CommandOut
     match command {
         PluginCommand::Add { source } => add_plugin(here, &mut lock, &source),
         PluginCommand::List => list_plugins(&lock),
-        PluginCommand::Update { names } => update_plugins(here, &mut lock, names),
+        PluginCommand::Update { names } => Ok(update_plugins(here, &mut lock, names)),
         PluginCommand::Remove { name } => {
             for path in lock.remove(&name).map_err(CommandFailure::usage)? {
                 note_progress(&format!("{path} was changed since, and stays."));
@@ -64,6 +64,14 @@ fn is_address(source: &str) -> bool {
     source.contains("://") || source.split_once(':').is_some_and(|(host, _)| is_host(host))
 }
 
+/// The address of a source, and the revision after its last `@`, which is not that of `git@host:path`.
+fn split_revision(source: &str) -> (&str, Option<&str>) {
+    match source.rsplit_once('@') {
+        Some((address, revision)) if !revision.contains([':', '/']) => (address, Some(revision)),
+        _ => (source, None),
+    }
+}
+
 /// Finds a source, or clones it.
 fn fetch_source(here: &PluginGround<'_>, source: &str) -> Result<FetchedPlugin, CommandFailure> {
     let find = |path: &str| Some(here.workspace.root().join(path)).filter(|_| !is_address(path));
@@ -74,11 +82,7 @@ fn fetch_source(here: &PluginGround<'_>, source: &str) -> Result<FetchedPlugin, 
             (dir, source, None)
         }
         None => {
-            let (address, revision) = match source.rsplit_once('@') {
-                // Not the one of `git@host:path`.
-                Some((address, revision)) if !revision.contains([':', '/']) => (address, Some(revision)),
-                _ => (source, None),
-            };
+            let (address, revision) = split_revision(source);
             let local = find(address).filter(|path| path.exists());
             let local = local.map(|path| crate::files::canonicalize(&path)).transpose()?;
             let address = local.map_or_else(|| address.to_owned(), |path| path.display().to_string());
@@ -163,33 +167,39 @@ fn list_plugins(lock: &PluginLock) -> CommandOutcome {
     print_table(&rows)
 }
 
-fn update_plugins(here: &PluginGround<'_>, lock: &mut PluginLock, names: Vec<String>) -> CommandOutcome {
+/// Updates plugins, each for itself. Returns the highest exit code.
+fn update_plugins(here: &PluginGround<'_>, lock: &mut PluginLock, names: Vec<String>) -> u8 {
     let names = if names.is_empty() { lock.plugins.keys().cloned().collect() } else { names };
-    for name in names {
-        let Some(installed) = lock.plugins.get(&name) else {
-            return Err(CommandFailure::usage(format!("there is no plugin `{name}`")));
-        };
-        let fetched = fetch_source(here, &installed.source.clone())?;
-        let failed = |why| CommandFailure::word(exit::FAILED, why);
-        if lock.is_current(&name, &fetched.digest) {
-            note_progress(&format!("{name} is current."));
-            continue;
-        }
-        let plugin = read_here(here, &fetched.dir)?;
-        if plugin.name != name {
-            return Err(failed(format!(
-                "{} is the plugin `{}` now: remove `{name}`, and add it",
-                fetched.source, plugin.name
-            )));
-        }
-        show_changes(lock, here, &plugin, &fetched.dir)?;
-        if !is_wanted(&format!("Update {name}?"))? {
-            note_progress("Nothing was changed.");
-            continue;
-        }
-        install_plugin(lock, &plugin, &fetched)?;
-        note_progress(&format!("{name} is updated."));
+    let update = |name: &String| update_plugin(here, lock, name).unwrap_or_else(CommandFailure::report);
+    names.iter().map(update).max().unwrap_or(exit::DONE)
+}
+
+fn update_plugin(here: &PluginGround<'_>, lock: &mut PluginLock, name: &str) -> CommandOutcome {
+    let Some(installed) = lock.plugins.get(name) else {
+        return Err(CommandFailure::usage(format!("there is no plugin `{name}`")));
+    };
+    let source = installed.source.clone();
+    let place = split_revision(&source).0;
+    if Path::new(place).is_absolute() && !Path::new(place).exists() {
+        return Err(CommandFailure::word(exit::FAILED, format!("{name} cannot be updated: {place} is gone")));
     }
+    let fetched = fetch_source(here, &source)?;
+    if lock.is_current(name, &fetched.digest) {
+        note_progress(&format!("{name} is current."));
+        return Ok(exit::DONE);
+    }
+    let plugin = read_here(here, &fetched.dir)?;
+    if plugin.name != name {
+        let why = format!("{source} is the plugin `{}` now: remove `{name}`, and add it", plugin.name);
+        return Err(CommandFailure::word(exit::FAILED, why));
+    }
+    show_changes(lock, here, &plugin, &fetched.dir)?;
+    if !is_wanted(&format!("Update {name}?"))? {
+        note_progress("Nothing was changed.");
+        return Ok(exit::DONE);
+    }
+    install_plugin(lock, &plugin, &fetched)?;
+    note_progress(&format!("{name} is updated."));
     Ok(exit::DONE)
 }
 

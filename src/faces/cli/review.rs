@@ -77,8 +77,8 @@ pub(super) fn run_review(setup: &CliSetup, args: ReviewArgs) -> CommandOutcome {
         ReviewFormat::Github => {
             let step = WorkflowStep::begin(&setup.env)?;
             let outcome = make_review(setup, args).and_then(|review| {
-                step.add_summary(&format_summary(&review))?;
                 step.speak(&format_annotations(&review))?;
+                step.add_summary(&format_summary(&review))?;
                 Ok(review.find_code())
             });
             step.end(outcome)

@@ -354,9 +354,12 @@ async fn carry_out(prepared: PreparedRun, signals: Signals) -> Result<u8, Comman
         super::note_progress(&end.ending.reason);
     }
     if let Some(step) = workflow {
-        step.add_summary(&end.answer)?;
         if end.ending.code != exit::DONE {
             step.speak(&annotate("error", &[("title", "agent")], &end.ending.reason))?;
+        }
+        if let Err(failure) = step.add_summary(&end.answer) {
+            let code = failure.report();
+            return Ok(if end.ending.code == exit::DONE { code } else { end.ending.code });
         }
     }
     Ok(end.ending.code)

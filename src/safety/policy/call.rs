@@ -6,8 +6,9 @@ use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
 use crate::safety::{Hold, WallOpening};
 
+use super::expansion::{LONGEST_PATH, WordExpander};
 use super::habits::{Habit, find_habit, is_of_system, uses_network};
-use super::operands::{LONGEST_PATH, list_changed, list_possible_words};
+use super::operands::{list_changed, list_possible_words};
 use super::shell::{self, Arg, ShellScript, Simple};
 use super::target::{PathPlace, PathTarget, Presence};
 
@@ -159,7 +160,8 @@ impl ParsedLine {
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
-        let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, dir, &find));
+        let expander = WordExpander::new(dir);
+        let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, &expander, &find));
         let mut parts: Vec<LineCommand> = parts.collect();
         // If the directory was entered from elsewhere, the words of the first are only the directory.
         if let (Some(first), Some(_)) = (parts.first_mut(), &entered) {
@@ -228,7 +230,12 @@ impl ParsedLine {
 }
 
 impl LineCommand {
-    fn new(command: &Simple, is_lost: bool, dir: &Path, find: &dyn Fn(&str) -> PathTarget) -> Self {
+    fn new(
+        command: &Simple,
+        is_lost: bool,
+        expander: &WordExpander<'_>,
+        find: &dyn Fn(&str) -> PathTarget,
+    ) -> Self {
         let mut words: Vec<&str> = list_possible_words(command);
         words.sort_unstable();
         words.dedup();
@@ -244,7 +251,7 @@ impl LineCommand {
         let is_left = |target: &&PathTarget| !target.is_free_to_read() && holds(target);
         let left = || named.iter().chain(&begun).find(is_left).map(|target| target.given.clone());
         let leaves = lost.or_else(left);
-        Self { habit: find_habit(command), named, changed: list_changed(command, dir, find), leaves }
+        Self { habit: find_habit(command), named, changed: list_changed(command, expander, find), leaves }
     }
 
     /// True if it has no way to write, and reads only in the workspace.

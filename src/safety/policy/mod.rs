@@ -10,6 +10,7 @@
 
 mod auto;
 mod call;
+mod expansion;
 mod grant;
 mod habits;
 mod operands;

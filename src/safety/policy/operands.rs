@@ -1,21 +1,12 @@
-//! The words of a command that could name paths, and the protected files among those that it changes. A pattern stands
-//! for what it matches now, as it would to the shell.
-
-use std::path::Path;
+//! The words of a command that could name paths, and the protected files among those that it changes.
 
 use crate::base::text::GlobPattern;
-use crate::files::disk::Dir;
 
+use super::expansion::{LONGEST_PATH, WordExpander};
 use super::habits::changes_files;
 use super::programs::{fits_word, has_row};
 use super::shell::{Arg, Simple};
 use super::target::{PathTarget, Presence};
-
-/// The longest path that a system opens, in bytes.
-pub(super) const LONGEST_PATH: usize = 4096;
-/// The most names that a pattern is followed to.
-const MOST_NAMES: usize = 10_000;
-const PATTERN: [char; 4] = ['*', '?', '[', '{'];
 
 /// The words of a command, and of those in it, that could name paths.
 pub(super) fn list_possible_words(command: &Simple) -> Vec<&str> {
@@ -24,46 +15,64 @@ pub(super) fn list_possible_words(command: &Simple) -> Vec<&str> {
 }
 
 /// The protected files that a command, or one in it, changes.
-pub(super) fn list_changed(command: &Simple, dir: &Path, find: &dyn Fn(&str) -> PathTarget) -> Vec<PathTarget> {
-    // As it stands, a word may be a name of its own, or one in a protected directory that is not there yet.
-    let find_all = |word: String| {
-        let matched = if word.contains(PATTERN) { expand_pattern(&word, dir) } else { Vec::new() };
-        matched.into_iter().chain([word]).map(|word| find(&word))
-    };
+pub(super) fn list_changed(
+    command: &Simple,
+    expander: &WordExpander<'_>,
+    find: &dyn Fn(&str) -> PathTarget,
+) -> Vec<PathTarget> {
     let changed = list_nested(command).flat_map(|command| {
-        let words: Vec<&str> = command.argv.iter().skip(1).filter_map(read_text).collect();
-        if command.program_name() == "find" {
-            return if changes_found(command) { list_sought(&words, find) } else { Vec::new() };
+        let program = command.program_name();
+        let (copies, finds) = (has_row("copies", program), program == "find" && changes_found(command));
+        if !copies && !finds && !changes_files(command) {
+            return Vec::new();
         }
-        let names_dir = |word: &&str| word.starts_with("-t") || word.starts_with("--target-directory");
-        let operands = |words| list_operands(command, words).into_iter().map(str::to_owned).collect();
-        match words.iter().rposition(|word| !word.starts_with('-')) {
-            Some(last) if has_row("copies", command.program_name()) && !words.iter().any(names_dir) => {
-                if command.argv.last().and_then(read_text).is_none() {
-                    return Vec::new();
-                }
-                let names = words[..last].iter().filter_map(|word| word.rsplit('/').next());
-                let inside = names.map(|name| format!("{}/{name}", words[last]));
-                let is_work = find(words[last]).is_dir && find(words[last]).is_of_work();
-                inside.filter(|_| is_work).chain([words[last].to_owned()]).collect()
-            }
-            _ if changes_files(command) => operands(words),
-            _ => Vec::new(),
+        // An unknown word keeps its place.
+        let expand = |word: &Arg| match word {
+            Arg::Pattern(text) => expander.expand(text),
+            word => vec![word.text().unwrap_or_default().to_owned()],
+        };
+        let words: Vec<String> = command.argv.iter().skip(1).flat_map(expand).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if program == "find" {
+            return list_sought(&words, find).iter().flat_map(|word| expander.expand(word)).collect();
         }
+        let named_dir = if has_row("takes-dir", program) { find_named_dir(&words) } else { None };
+        if !copies {
+            let operands = list_operands(command, words);
+            return operands.into_iter().chain(named_dir).map(str::to_owned).collect();
+        }
+        let is_path = |word: &&str| !word.starts_with('-');
+        let last = words.iter().copied().rfind(is_path);
+        let Some(to) = named_dir.or(last).filter(|to| !to.is_empty()) else { return Vec::new() };
+        let names = words.iter().copied().filter(is_path).filter(|word| *word != to);
+        let inside = names.filter_map(|word| word.rsplit('/').next()).map(|name| format!("{to}/{name}"));
+        let is_work = find(to).is_dir && find(to).is_of_work();
+        inside.filter(|_| is_work).chain([to.to_owned()]).collect()
     });
-    changed.flat_map(find_all).filter(|target| target.is_protected).collect()
+    changed.map(|word| find(&word)).filter(|target| target.is_protected).collect()
+}
+
+/// The directory that a flag names as the place of what is made: `-t DIR`, `-tDIR`, `-at DIR`, `--target-directory=DIR`.
+fn find_named_dir<'w>(words: &[&'w str]) -> Option<&'w str> {
+    // Their value is the rest of the word.
+    const VALUED: [char; 4] = ['S', 'g', 'm', 'o'];
+    let flags = words.iter().enumerate().take_while(|(_, word)| **word != "--");
+    let mut values = flags.filter_map(|(at, word)| {
+        let next = words.get(at + 1).copied();
+        if let Some(long) = word.strip_prefix("--") {
+            let (flag, value) = long.split_once('=').map_or((long, next), |(flag, value)| (flag, Some(value)));
+            return value.filter(|_| "target-directory".starts_with(flag));
+        }
+        let (before, value) = word.strip_prefix('-')?.split_once('t')?;
+        let value = if value.is_empty() { next } else { Some(value) };
+        value.filter(|_| !before.contains(VALUED))
+    });
+    values.next()
 }
 
 /// A command, and those in it.
 fn list_nested(command: &Simple) -> impl Iterator<Item = &Simple> {
     std::iter::once(command).chain(command.inside.iter().flat_map(|inside| inside.script.all()))
-}
-
-fn read_text(word: &Arg) -> Option<&str> {
-    match word {
-        Arg::Pattern(text) => Some(text),
-        word => word.text(),
-    }
 }
 
 /// The words that could name paths: without those that are only printed or compared, and without a pattern.
@@ -107,62 +116,107 @@ fn changes_found(command: &Simple) -> bool {
     deletes || list_nested(command).skip(1).any(changes)
 }
 
-/// Where a `find` begins, what it looks for there by name, and the repositories that it goes through if it looks for
-/// anything. What it passes over is not meant.
+/// Where a `find` begins, what it looks for there by name, and the repositories that it goes through, unless a test
+/// leaves out all that is in them. What it passes over is not meant.
 fn list_sought(words: &[&str], find: &dyn Fn(&str) -> PathTarget) -> Vec<String> {
-    const NAMES: &str = "-name|-iname|-path|-ipath|-wholename";
-    const UNMINDFUL: &str = "-delete|-depth|-d|-mindepth|-maxdepth|-type|-print*|-xdev|-mount|-follow|-L|-H|-P";
-    let end = words.iter().position(|word| fits_word("-exec*|-ok*", word)).unwrap_or(words.len());
+    let end = words.iter().position(|word| fits_word("-exec*|-ok*|-delete", word)).unwrap_or(words.len());
     let words = &words[..end];
     let first = words.iter().position(|word| !fits_word("-L|-H|-P", word)).unwrap_or(end);
-    let is_test = |word: &&str| word.starts_with(['-', '(', '!']);
-    let starts = words[first..].iter().take_while(|word| !is_test(word)).copied();
+    let starts = words[first..].iter().take_while(|word| !word.starts_with(['-', '(', '!'])).copied();
     let mut starts: Vec<&str> = starts.collect();
     let mut sought: Vec<String> = starts.iter().map(|start| (*start).to_owned()).collect();
     if starts.is_empty() {
         starts.push(".");
     }
-    let is_named = |at: &usize| {
-        fits_word(NAMES, words[*at]) && !(*at > 0 && matches!(words[*at - 1], "!" | "-not")) && *at + 1 < end
-    };
-    let is_shallow = words.contains(&"-maxdepth") && words.contains(&"f");
-    let takes_all = !is_shallow && words.iter().all(|word| !is_test(word) || fits_word(UNMINDFUL, word));
+    let is_or = |word: &&str| fits_word("-o|-or|,", word);
+    let pruned = words.iter().rposition(|word| *word == "-prune");
+    let acting = pruned.and_then(|at| Some(at + words[at..].iter().position(is_or)?)).unwrap_or(0);
+    let tests = list_name_tests(words);
+    let is_flat = words.windows(2).any(|pair| pair[0] == "-maxdepth" && matches!(pair[1], "0" | "1"));
+    let is_grouped = words.contains(&"(");
     for start in starts {
-        let named = (0..end).filter(is_named).filter(|_| !words.contains(&"-prune"));
-        sought.extend(named.map(|at| match words[at] {
-            "-name" | "-iname" => format!("{start}/{}", words[at + 1]),
-            _ => words[at + 1].to_owned(),
+        let named = tests.iter().filter(|test| test.at >= acting && !test.is_negated);
+        sought.extend(named.filter(|test| !test.flag.ends_with("regex")).map(|test| {
+            if test.is_of_name() { format!("{start}/{}", test.pattern) } else { test.pattern.to_owned() }
         }));
+        let passes = |test: &NameTest<'_>| {
+            let stays_out = is_flat || pruned.is_some();
+            if !test.is_negated {
+                return test.at < acting && test.fits_repository(start);
+            }
+            !test.is_of_name() && test.fits_inside(start) || stays_out && test.fits_repository(start)
+        };
+        let restricts = |test: &&NameTest<'_>| test.at >= acting && !test.is_negated;
+        let mut at = acting;
+        let takes_some = words[acting..].split(is_or).any(|alternative| {
+            let range = at..at + alternative.len();
+            at = range.end + 1;
+            let mut own = tests.iter().filter(restricts).filter(|test| range.contains(&test.at)).peekable();
+            let is_free = own.peek().is_none();
+            // In a group, the others may restrict it.
+            !(is_free && is_grouped && tests.iter().any(|test| restricts(&test)))
+                && own.all(|test| test.fits_repository(start) || test.fits_inside(start))
+        });
         let repository = format!("{start}/.git");
-        if takes_all && find(&repository).presence == Presence::Yes {
+        if takes_some
+            && !(is_flat && words.contains(&"f"))
+            && !tests.iter().any(passes)
+            && find(&repository).presence == Presence::Yes
+        {
             sought.push(repository);
         }
     }
     sought
 }
 
-/// The names that a pattern matches in `dir`, as a shell would expand it.
-fn expand_pattern(pattern: &str, dir: &Path) -> Vec<String> {
-    let mut found = vec![String::new()];
-    for (at, part) in pattern.split('/').enumerate() {
-        let between = if at == 0 { "" } else { "/" };
-        if !part.contains(PATTERN) {
-            for path in &mut found {
-                path.extend([between, part]);
-            }
-            continue;
-        }
-        let Ok(glob) = GlobPattern::word(part) else { return Vec::new() };
-        // Only a pattern that says so matches a hidden name.
-        let is_matched =
-            |name: &String| glob.matches(name) && (!name.starts_with('.') || part.starts_with(['.', '{']));
-        let entries = found.iter().flat_map(|path| {
-            let within = dir.join(format!("{path}{between}"));
-            let entries = Dir::open(&within).and_then(|dir| dir.entries()).unwrap_or_default();
-            let names = entries.into_iter().map(|entry| entry.name.to_string_lossy().into_owned());
-            names.filter(is_matched).map(move |name| format!("{path}{between}{name}"))
-        });
-        found = entries.take(MOST_NAMES).collect();
+/// A test of a `find` for names or paths.
+struct NameTest<'w> {
+    at: usize,
+    flag: &'w str,
+    pattern: &'w str,
+    is_negated: bool,
+}
+
+/// The tests for names among the words of a `find`.
+fn list_name_tests<'w>(words: &[&'w str]) -> Vec<NameTest<'w>> {
+    const NAMES: &str = "-name|-iname|-path|-ipath|-wholename|-iwholename|-regex|-iregex";
+    let follows_not = |at: usize| at > 0 && matches!(words[at - 1], "!" | "-not");
+    let is_negated = |at: usize| {
+        let group = words[..at].iter().rposition(|word| *word == "(");
+        follows_not(at) || group.is_some_and(|open| follows_not(open) && !words[open..at].contains(&")"))
+    };
+    let tests = words.windows(2).enumerate().filter(|(_, pair)| fits_word(NAMES, pair[0]));
+    tests.map(|(at, pair)| NameTest { at, flag: pair[0], pattern: pair[1], is_negated: is_negated(at) }).collect()
+}
+
+impl NameTest<'_> {
+    fn is_of_name(&self) -> bool {
+        fits_word("-name|-iname", self.flag)
     }
-    found
+
+    /// True if it fits the repository at `start` itself.
+    fn fits_repository(&self, start: &str) -> bool {
+        self.fits_any(start, &[".git"])
+    }
+
+    /// True if it fits something that each repository holds.
+    fn fits_inside(&self, start: &str) -> bool {
+        const HELD: [&str; 7] =
+            [".git/HEAD", ".git/config", ".git/hooks", ".git/index", ".git/logs", ".git/objects", ".git/refs"];
+        self.fits_any(start, &HELD)
+    }
+
+    fn fits_any(&self, start: &str, paths: &[&str]) -> bool {
+        let mut pattern = self.pattern.to_lowercase();
+        if self.flag.ends_with("regex") {
+            // Near enough: a group or a choice fits nothing.
+            let signs = [("\\.", "\0"), (".*", "*"), (".+", "*"), (".", "?"), ("\0", ".")];
+            pattern = signs.iter().fold(pattern, |pattern, (sign, glob)| pattern.replace(sign, glob));
+        }
+        let Ok(glob) = GlobPattern::word(&pattern) else { return !self.is_negated };
+        paths.iter().any(|path| match path.rsplit('/').next() {
+            Some(name) if self.is_of_name() => glob.matches(&name.to_lowercase()),
+            _ => glob.matches(&format!("{start}/{path}").to_lowercase()),
+        })
+    }
 }

@@ -26,9 +26,15 @@ pub(super) fn has_row(fact: &str, name: &str) -> bool {
     find_rows(fact, name).next().is_some()
 }
 
-/// True if a word is one of `a|b`, where a last `*` stands for any ending.
+/// True if a word is one of `a|b`, where a last `*` stands for any ending, and `-*x` for letters of flags up to this one.
 pub(super) fn fits_word(expected: &str, word: &str) -> bool {
-    let fits = |one: &str| one.strip_suffix('*').map_or(one == word, |begins| word.starts_with(begins));
+    let fits = |one: &str| match one.strip_prefix("-*").filter(|letter| !letter.is_empty()) {
+        Some(letter) => {
+            let flags = word.strip_prefix('-').and_then(|flags| flags.split_once(letter));
+            flags.is_some_and(|(before, _)| before.chars().all(|c| c.is_ascii_alphabetic()))
+        }
+        None => one.strip_suffix('*').map_or(one == word, |begins| word.starts_with(begins)),
+    };
     expected.split('|').any(fits)
 }
 
@@ -42,7 +48,8 @@ mod tests {
             "only-reads", "reads", "network", "files", "writes", "no-objects", "patches", "plain", "valued",
             "wraps",
         ];
-        let without = ["copies", "helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque"];
+        let without =
+            ["copies", "takes-dir", "helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque"];
         for row in TABLE.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
             let words: Vec<&str> = row.split(' ').collect();
             let is_known =

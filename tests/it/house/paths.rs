@@ -19,6 +19,7 @@ const KERNEL: &str = "files of the kernel";
 
 /// The files with such calls, how many, and the reason.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[
+    ("src/agent/assembly/git.rs", 1, NAMED),
     ("src/agent/assembly/prompt_test/attempt.rs", 2, OWN),
     ("src/agent/assembly/retention.rs", 1, OWN),
     ("src/agent/assembly/wall_memory.rs", 3, KERNEL),
@@ -29,8 +30,8 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
         2,
         "the settings of other agents in the home, which a person wrote, or in a project, out of which nothing leads",
     ),
-    ("src/config/import/installed.rs", 5, SETTINGS),
-    ("src/config/import/settle.rs", 2, SETTINGS),
+    ("src/config/import/installed.rs", 4, SETTINGS),
+    ("src/config/import/settle.rs", 5, SETTINGS),
     ("src/config/import/tree.rs", 1, NAMED),
     ("src/config/init.rs", 1, NAMED),
     ("src/config/layer.rs", 1, SETTINGS),

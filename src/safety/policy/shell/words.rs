@@ -244,6 +244,14 @@ impl ShellReader<'_> {
                 }
                 self.quoted_text(inner)?;
                 self.at += length + 1;
+                // Not every shell knows these quotes, but they may name it.
+                if !inner.contains('\\') {
+                    word.forget();
+                    if let Some(pattern) = &mut word.pattern {
+                        pattern.push_str(inner);
+                    }
+                    return Ok(());
+                }
             }
             Some(b'"') if !is_quoted => {}
             Some(b'[') => self.doubt(DOES_MORE),
