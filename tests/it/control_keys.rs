@@ -170,7 +170,7 @@ fn the_question_of_trust_is_answered_by_nothing_that_was_typed_before_it() {
     let mut at = TRUST.on(Run::script("sh", "exec sh -i").env("PS1", "ready: "));
     at.terminal.wait_for("ready:");
     at.terminal.keys("agent chat\ry\r");
-    at.terminal.wait_for("[y/N]");
+    at.terminal.wait_for("[y/N] ");
     at.terminal.keys("\x04");
     at.prompted();
     assert!(at.terminal.screen().contains("[y/N] \n"), "{}", at.terminal.screen());

@@ -112,7 +112,7 @@ pub const TRUST: State = State {
     prepare: |run| run.file(".agent/agents/theirs.yaml", "description: x\n"),
     replies: none,
     enter: |_| {},
-    shows: |screen| screen.contains("[y/N]"),
+    shows: |screen| screen.contains("[y/N] "),
     once: "Files:",
     probe: Probe::Nothing,
     continued: |_| true,
