@@ -303,8 +303,9 @@ mod tests {
         assert_eq!(typing.text(), "one", "Ctrl-Y brings it back");
         typing.type_keys("\u{3}↑");
         assert_eq!(typing.text(), "one", "and Up");
-        typing.type_keys("\u{3}\u{3}");
+        typing.type_keys("\u{3}\u{3}\u{3}h");
         assert_eq!(typing.end(), Some(LineEnd::Interrupted));
+        assert_eq!((typing.end(), typing.text()), (None, "h".to_owned()), "a third one at once is the same");
     }
 
     #[test]

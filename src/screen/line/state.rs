@@ -66,6 +66,8 @@ pub(super) struct LineState {
     pub ends: VecDeque<LineEnd>,
     /// Ctrl-D was pressed behind the queue.
     pub ended: bool,
+    /// Ctrl-C ended the line, and no message is awaited yet: another is the same one.
+    is_interrupted: bool,
     pub recall: EarlierLines,
     pub search: Option<HistorySearch>,
     /// The last message, as it stood in the line.
@@ -102,6 +104,7 @@ impl LineState {
         if !self.ends.is_empty() || std::mem::replace(&mut self.is_prompt, true) {
             return;
         }
+        self.is_interrupted = false;
         if let Some(message) = self.queue.pop_front() {
             self.send(message, display);
         } else if std::mem::take(&mut self.ended) {
@@ -112,12 +115,13 @@ impl LineState {
     /// Ctrl-C at the prompt: ends a search, clears the line, or ends an empty one. False if no message is awaited.
     pub fn interrupt(&mut self) -> bool {
         if !self.is_prompt {
-            return false;
+            return self.is_interrupted;
         }
         self.listed.clear();
         if let Some(search) = self.search.take() {
             self.field.set_text(&search.before);
         } else if self.field.is_empty() {
+            self.is_interrupted = true;
             self.end(LineEnd::Interrupted);
         } else {
             let line = self.take().text;
