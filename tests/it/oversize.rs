@@ -101,6 +101,8 @@ fn what_cannot_be_made_smaller_is_sent_once_more_before_a_refusal_ends_the_run()
     let server = Server::always(refusal());
     Run::task(&server, "task").run().exits(9).stderr_has("maximum context length");
     assert_eq!(server.requests().len(), 2);
+    let server = Server::start([refusal(), Reply::error(410, "gone")]);
+    Run::task(&server, "task").run().exits(9).stderr_has("maximum context length");
 }
 
 #[test]

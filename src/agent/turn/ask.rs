@@ -31,7 +31,7 @@ impl Turn<'_> {
             size = self.measure();
         }
         let mut with_tools = purpose.has_tools();
-        let (mut sent, mut attempt, mut lessons, mut is_announced, mut has_forgotten) = (0, 1, 0, false, false);
+        let (mut sent, mut attempt, mut lessons, mut is_announced, mut refusal) = (0, 1, 0, false, None);
         loop {
             sent += 1;
             self.open_request(&purpose, with_tools, &size, sent).await?;
@@ -66,9 +66,10 @@ impl Turn<'_> {
                 self.keep_withheld()?;
                 if !self.shrink(&error.message).await? {
                     // Asked once more by our own count: what the refusals taught may have been wrong.
-                    if std::mem::replace(&mut has_forgotten, true) || !self.forget_server() {
+                    if refusal.is_some() || !self.forget_server() {
                         return Err(error.into());
                     }
+                    refusal = Some(error);
                 }
                 size = self.make_fit(&purpose).await?;
                 is_announced = false;
@@ -87,7 +88,8 @@ impl Turn<'_> {
             let config = RetryConfig { attempts, ..retry.clone() };
             let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
             let Some(delay) = retry::find_delay(&config, &mut error, attempt, left) else {
-                return Err(error.into());
+                // What was refused first is what a person can do something about.
+                return Err(refusal.unwrap_or(error).into());
             };
             self.void(attempts, attempt, delay, &error)?;
             tokio::time::sleep(delay).await;
