@@ -25,8 +25,10 @@ if [ "$scenario" = auth/basic-cimd ]; then
     printf 'oauth: { client_metadata_url: https://conformance-test.local/client-metadata.json }\n' \
         >> "$HOME/.config/agent/mcp/s.yaml"
 fi
-# The browser is curl, which the scenario's own server leads back to us.
+# The browser is curl, which the scenario's own server leads back to us. What an earlier login said is gone before this one
+# begins, which is in the background: its address would be taken for this one's.
 login() {
+    : > login
     timeout 60 "$AGENT" mcp login s > login 2>&1 < /dev/null &
     until grep -q '^  http' login || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
     address=$(sed -n 's/^  \(http.*\)/\1/p' login)
