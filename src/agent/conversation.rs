@@ -104,7 +104,7 @@ impl Conversation {
         let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
         let state = session.state();
         let log = session.path().filter(|_| session.parent().is_none());
-        let history = log.map(|log| Arc::new(FileHistory::new(session.find_root(), log)));
+        let history = log.map(|log| Arc::new(FileHistory::new(session.find_root(), log, false)));
         let shared = SharedConversation {
             history,
             files: Arc::new(Ledger::restore(&state.files)),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{BroughtDir, Manifest};
+use crate::files::file_name;
 use crate::files::private::{make_private_dir, private_file};
 use crate::files::regular::read_regular;
 
@@ -18,7 +19,8 @@ pub struct TrustStore {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct TrustDecision {
-    path: PathBuf,
+    /// Quoted where it is no plain text.
+    path: String,
     hash: String,
 }
 
@@ -34,7 +36,9 @@ impl TrustStore {
         let decisions: Vec<TrustDecision> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let known = |layer: &BroughtDir| {
-            decisions.iter().any(|decision| decision.path == layer.dir && decision.hash == layer.hash)
+            decisions
+                .iter()
+                .any(|decision| decision.path == file_name::quote(&layer.dir) && decision.hash == layer.hash)
         };
         brought.layers.iter().all(known)
     }
@@ -49,7 +53,8 @@ impl TrustStore {
         }
         let mut text = String::new();
         for layer in &brought.layers {
-            let decision = TrustDecision { path: layer.dir.clone(), hash: layer.hash.clone() };
+            let decision =
+                TrustDecision { path: file_name::quote(&layer.dir).into_owned(), hash: layer.hash.clone() };
             text.push_str(&serde_json::to_string(&decision)?);
             text.push('\n');
         }
@@ -93,5 +98,19 @@ mod tests {
         fs::remove_file(root.join("sub/.agent/new.yaml")).expect("removed");
         write(&root.join(".mcp.json"), "{}");
         assert!(!store.trusts(&now()), "servers of tools");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_yes_holds_in_a_directory_whose_name_is_not_utf_8() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"w\xff");
+        let root = crate::files::canonicalize(dir.path()).expect("it exists").join(name);
+        fs::create_dir_all(root.join(".agent")).expect("made");
+        fs::write(root.join(".agent/agent.yaml"), "{}").expect("written");
+        let brought = Manifest::find_brought(&Workspace::open(&root).expect("a workspace"), &[]);
+        let store = TrustStore::open(&dir.path().join("data"));
+        store.remember(&brought).expect("written");
+        assert!(store.trusts(&brought));
     }
 }

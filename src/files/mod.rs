@@ -11,9 +11,9 @@
 
 pub mod protected;
 pub mod file_name;
+pub mod private;
 pub mod regular;
 pub mod denied;
-pub mod private;
 pub mod disk;
 pub mod workspace;
 pub mod ignored;

@@ -1,5 +1,5 @@
 //! Reads third-party files: only regular files of a limited size, as a pipe would block and an endless device never
-//! ends. Also replaces a file as a whole.
+//! ends. Also replaces a file as a whole, and opens one for appending.
 //!
 //! A file is checked before it is opened, opened without blocking, and checked again by its handle, so that a swap in
 //! between gains nothing.
@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
+
+use super::private::private_file;
 
 /// The most bytes of a file that is read while the program starts.
 pub const LONGEST_FILE: u64 = 4 * 1024 * 1024;
@@ -51,6 +53,18 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// Opens a file that a person names for appending; if it is created, only this user may read it. It may be a pipe with a
+/// reader, such as `/dev/stderr`; one without a reader is not waited for.
+///
+/// # Errors
+/// It cannot be opened, or nobody reads it.
+pub fn append_to(path: &Path) -> io::Result<File> {
+    let mut options = private_file();
+    options.append(true).create(true);
+    without_waiting(&mut options, Links::Follow);
+    wait_from_now(options.open(path))
 }
 
 /// Checks that [`read_bytes`] would read it, as far as that is possible without reading. A missing file is not an
@@ -150,6 +164,26 @@ fn without_waiting(options: &mut OpenOptions, links: Links) {
 
 #[cfg(not(unix))]
 fn without_waiting(_: &mut OpenOptions, _: Links) {}
+
+/// Lets writes wait for their reader, once a file was opened for appending without waiting.
+#[cfg(unix)]
+fn wait_from_now(opened: io::Result<File>) -> io::Result<File> {
+    use nix::errno::Errno;
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::ENXIO as i32 => {
+            io::Error::other("it is no regular file, and nobody reads it: start its reader first, or name a file")
+        }
+        _ => error,
+    })?;
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn wait_from_now(opened: io::Result<File>) -> io::Result<File> {
+    opened
+}
 
 #[cfg(unix)]
 #[cfg(test)]

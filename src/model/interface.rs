@@ -106,7 +106,7 @@ pub trait ReplyStream: Send {
 }
 
 /// What a reply took.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TakenTokens {
     /// An estimate is that of the output alone.
     pub usage: Usage,

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::catalogue::providers::Provider;
 use crate::base::image::encode_base64_url;
+use crate::base::secrets::Redactor;
 use crate::base::text;
 use crate::safety::net::{self, Net};
 
@@ -50,13 +51,21 @@ impl KeyLogin {
     ///
     /// # Errors
     /// The end of a sentence about the provider.
-    pub async fn finish(self, net: &Net, base_url: &str, back: &str) -> Result<String, String> {
+    pub async fn finish(
+        self,
+        net: &Net,
+        redactor: &Redactor,
+        base_url: &str,
+        back: &str,
+    ) -> Result<String, String> {
+        // Of a secret that was cut, a part would stay.
+        let quote = |said: &str| text::one_line(redactor.redact(said).trim(), 200);
         let back = net::parse_url(back).map_err(|_| "sent no address back: paste the whole of it".to_owned())?;
         let find = |wanted: &str| {
             back.query_pairs().find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
         };
         let code = find("code").ok_or_else(|| match find("error") {
-            Some(error) => format!("refused the login: {}", text::one_line(&error, 200)),
+            Some(error) => format!("refused the login: {}", quote(&error)),
             None => "sent no code back: the address that the browser ends at has `code=` in it".to_owned(),
         })?;
         let body = json!({ "code": code, "code_verifier": self.verifier, "code_challenge_method": "S256" });
@@ -73,7 +82,7 @@ impl KeyLogin {
         match serde_json::from_str::<KeyAnswer>(&said) {
             Ok(KeyAnswer { key }) if status.is_success() => Ok(key),
             _ if status.is_success() => Err("answered without a key".to_owned()),
-            _ => Err(format!("gives no key ({}): {}", status.as_u16(), text::one_line(said.trim(), 200))),
+            _ => Err(format!("gives no key ({}): {}", status.as_u16(), quote(&said))),
         }
     }
 }
@@ -109,7 +118,7 @@ mod tests {
             String::from_utf8(request).expect("text")
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let key = runtime.block_on(login.finish(&Net::default(), &url, back));
+        let key = runtime.block_on(login.finish(&Net::default(), &Redactor::default(), &url, back));
         (key, asked.join().expect("it answered"))
     }
 
@@ -136,6 +145,14 @@ mod tests {
         let refused =
             finish(begin().0, "http://localhost/?code=x", "403 Forbidden", r#"{"error":"Invalid code"}"#).0;
         assert_eq!(refused, Err(r#"gives no key (403): {"error":"Invalid code"}"#.to_owned()));
+        let key = format!("sk-or-v1-{}", "5e".repeat(32));
+        let cut =
+            finish(begin().0, "http://localhost/?code=x", "403 Forbidden", &format!("{}{key}", "no ".repeat(60)))
+                .0;
+        assert!(
+            cut.as_ref().is_err_and(|said| !said.contains("5e5e")),
+            "a key that would be cut is masked: {cut:?}"
+        );
         let empty = finish(begin().0, "http://localhost/?code=x", "200 OK", "{}").0;
         assert_eq!(empty, Err("answered without a key".to_owned()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -144,7 +161,12 @@ mod tests {
             ("http://localhost/", "sent no code back"),
             ("http://localhost/?error=access_denied", "refused the login: access_denied"),
         ] {
-            let end = runtime.block_on(begin().0.finish(&Net::default(), "http://127.0.0.1:9", back));
+            let end = runtime.block_on(begin().0.finish(
+                &Net::default(),
+                &Redactor::default(),
+                "http://127.0.0.1:9",
+                back,
+            ));
             assert!(end.as_ref().is_err_and(|said| said.starts_with(why)), "{back}: {end:?}");
         }
     }

@@ -18,7 +18,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Response, Url};
 
 use crate::base::secrets::Redactor;
-use crate::files::private::private_file;
+use crate::files::regular::append_to;
 
 /// The most bytes of an answer that are logged.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -62,9 +62,9 @@ impl WireLog {
     /// Opens a file for appending, which only this user can read from then on.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or is a pipe that nobody reads.
     pub fn open(path: &Path, redactor: Redactor) -> io::Result<Self> {
-        let file = private_file().append(true).create(true).open(path)?;
+        let file = append_to(path)?;
         #[cfg(unix)]
         if file.metadata()?.is_file() {
             // One that was there may be open to others.

@@ -1,10 +1,11 @@
 //! The ledger of a run: what it may spend with all its helpers, and that every request is entered and reported once.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::plans::{self, Role, accepted, step};
-use crate::reply::{Act, Reply, chunk, data, finish, usage};
+use crate::reply::{Act, Gate, Reply, chunk, data, finish, usage};
 use crate::run::Run;
 use crate::server::{Request, Server};
 
@@ -235,6 +236,38 @@ fn a_reply_that_fails_is_entered_with_what_its_server_states() {
             (&json!(3000), &json!(false)),
             "{wire}: {usage}"
         );
+    }
+}
+
+#[test]
+fn a_reply_that_is_given_up_keeps_the_input_that_its_server_stated() {
+    let begun = json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant",
+        "content": [], "usage": {"input_tokens": 15_000, "cache_read_input_tokens": 5000, "output_tokens": 1}}});
+    let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let text = |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    let half = text("First half of what could be said about this.");
+    let mut counted = chunk(&json!({"content": "First half of what could be said about this."}));
+    counted["usage"] = json!({"prompt_tokens": 20_000, "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 5000}});
+    for (wire, body) in [("anthropic", vec![begun, block, half]), ("chat", vec![counted])] {
+        let body = events_as_sent(&body);
+        let failed = usage_of_failure(wire, Reply::sse(body.clone()).then(1, Act::Cut));
+        let gate = Gate::new();
+        let server = Server::always(Reply::sse(body).gate(&gate, 1));
+        let model = format!("wire: {wire}\nprices: {{ input: 1.0, output: 4.0 }}\n");
+        let running =
+            Run::task(&server, "task").config("models/default.yaml", &model).args(["-o", "jsonl"]).spawn();
+        running.wait_stdout("First half");
+        running.signal(Signal::SIGINT);
+        let output = running.wait().exits(130);
+        gate.open();
+        let requests = assert_adds_up(&output, &server);
+        assert_eq!(fields(&requests, "status"), ["cancelled"]);
+        for usage in [&failed, &requests[0]["usage"]] {
+            let input = (&usage["input_tokens"], &usage["cached_input_tokens"]);
+            assert_eq!(input, (&json!(20_000), &json!(5000)), "{wire}: {usage}");
+            assert!(usage["output_tokens"].as_u64() > Some(5) && usage["estimated"] == true, "{wire}: {usage}");
+        }
     }
 }
 

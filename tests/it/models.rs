@@ -97,6 +97,8 @@ fn a_price_that_is_not_known_is_null_and_no_cost_limit_can_hold() {
     let server = Server::always(Reply::text("ok"));
     let output = Run::task(&server, "task").args(["-o", "json"]).run().success();
     assert_eq!(output.json().get("cost_usd"), Some(&Value::Null), "{}", output.shown());
+    let refused = Run::task(&Server::always(Reply::error(401, "no")), "task").args(["-o", "json"]).run().exits(4);
+    assert_eq!(refused.json()["cost_usd"], 0.0, "nothing was used: {}", refused.shown());
     Run::task(&server, "task").args(["--max-cost", "1"]).run().exits(3).reason_has("`prices`");
     let local = Run::new().args(["run", "task", "-m", "ollama/qwen3", "--max-cost", "1"]).run();
     local.exits(3).reason_has("`prices`").reason_has("models/NAME.yaml");

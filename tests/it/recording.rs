@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::output::Output;
-use crate::reply::Reply;
+use crate::reply::{Reply, chunk, data, usage};
 use crate::run::{Place, Run};
 use crate::server::Server;
 
@@ -59,6 +59,20 @@ fn a_recorded_run_is_given_back_without_a_model_and_its_calls_run_again() {
         .exits(1)
         .stderr_has("this request differs")
         .stderr_has("@@");
+}
+
+#[test]
+fn what_a_failed_reply_took_is_given_back_too() {
+    let place = begin();
+    let mut begun = chunk(&json!({"content": "Hm."}));
+    begun["usage"] = usage((20_000, 3000));
+    let refusal = json!({"error": {"message": "no such thing", "type": "invalid_request_error", "code": 400}});
+    let server = Server::always(Reply::sse([data(&begun), data(&refusal)].concat()));
+    let run = Run::at(&place).args(["run", "--record", "../run.jsonl", "-o", "json", "hello"]);
+    let recorded = run.server(&server).run().fails().json()["usage"].clone();
+    assert_eq!(recorded["input_tokens"], 20_000);
+    let replayed = replay(&place, &["-o", "json", "hello"]).fails().json()["usage"].clone();
+    assert_eq!(replayed, recorded);
 }
 
 #[test]

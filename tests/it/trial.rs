@@ -302,7 +302,11 @@ fn an_undo_in_a_trial_that_waits_says_where_it_is() {
     change(&runs(&[COMMAND]), &place, &["--trial", "do it"]);
     let id = session(&place, &["list"]).stdout.split_whitespace().next().expect("an id").to_owned();
     session(&place, &["apply", &id, "text.txt"]).success();
-    session(&place, &["undo", "--files"]).exits(1).reason_has("text.txt was applied from this trial");
+    let doubt = "text.txt was applied from this trial";
+    session(&place, &["undo", "--files"]).exits(1).reason_has(doubt);
+    session(&place, &["undo", "--dry-run"]).success().stdout_has(&format!("Needs --force: {doubt}"));
+    let chat = Run::at(&place).server(&runs(&[])).args(["chat", "--continue"]).stdin("/undo\n").run();
+    chat.stderr_has(&format!("nothing was put back. {doubt}"));
     session(&place, &["undo", "--files", "--force"])
         .success()
         .stderr_has("That is in its trial: what was applied");

@@ -78,5 +78,8 @@ fn a_log_that_cannot_be_written_is_wrong_usage() {
     let server = Server::always(Reply::text("done"));
     let run = Run::task(&server, "task").args(["--log-wire", "missing/wire.txt"]);
     run.run().exits(2).stderr_has("--log-wire missing/wire.txt");
+    let run = Run::task(&server, "task").args(["--log-wire", "pipe"]);
+    nix::unistd::mkfifo(&run.place().workspace().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    run.run().exits(2).stderr_has("--log-wire pipe: it is no regular file, and nobody reads it");
     assert!(server.requests().is_empty());
 }

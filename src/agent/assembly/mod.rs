@@ -104,6 +104,11 @@ impl Services {
     }
 }
 
+/// Removes what killed processes left behind of writes, and notes the writes of this one.
+pub fn note_writes(config: &Config) {
+    disk::begin_journal(&config.dirs.state.join("writes"));
+}
+
 /// Assembles an agent.
 ///
 /// # Errors
@@ -114,7 +119,7 @@ pub fn assemble_services(
     options: &RunOptions,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
-    disk::begin_journal(&config.dirs.state.join("writes"));
+    note_writes(config);
     let ground = AgentInputs::new(config, workspace, options, approver);
     task::recover_worktrees(&ground);
     let mut services = assemble_on(ground)?;

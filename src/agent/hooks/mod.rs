@@ -121,7 +121,11 @@ impl Hooks {
             let input = hook.translate_input(tool, &input);
             let transcript = transcript.filter(|_| hook.config.speaks == HookSpeech::Claude);
             let (began, clock) = (SystemTime::now(), Instant::now());
-            let ended = program::run_hook(&hook.config, ground, &input, transcript).await;
+            let mut ended = program::run_hook(&hook.config, ground, &input, transcript).await;
+            if let Ok(ended) = &mut ended {
+                // Of a secret that was cut, a part would stay.
+                ended.errors = ground.redactor.redact(&ended.errors).into_owned();
+            }
             let (name, event) = (hook.config.name.clone(), event.names()[0]);
             (HookRun { name, event, began, duration: clock.elapsed(), error: None }, ended)
         }))

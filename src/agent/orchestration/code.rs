@@ -1,5 +1,7 @@
 //! Tells how a value would be read at a place of a command line: as data, as an expression of the shell, or as code of
-//! another program, in whatever quotes it stands.
+//! another program, in whatever quotes it stands. What programs do with their words is told by the table of the policy.
+
+use crate::safety::policy::programs::{find_rows, fits_word, has_row};
 
 /// How what stands at a place is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,81 +30,28 @@ impl ValueReading {
     }
 }
 
-/// Programs that take code after an option; numbers of versions are left out.
-const INTERPRETERS: [&str; 18] = [
-    "sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "su", "python", "perl", "ruby", "node", "php", "lua",
-    "deno", "script", "flock", "pwsh",
-];
-/// Commands whose words are code.
-const EVALUATORS: [&str; 7] = ["eval", "trap", "ssh", "watch", "parallel", "source", "."];
-/// Commands whose first operand is code.
-const FILTERS: [&str; 4] = ["awk", "gawk", "mawk", "sed"];
-/// Commands that run the rest of their line.
-const WRAPPERS: [&str; 16] = [
-    "env", "sudo", "doas", "nohup", "time", "command", "builtin", "exec", "nice", "ionice", "setsid", "stdbuf",
-    "timeout", "xargs", "find", "busybox",
-];
-/// Options whose value is code, by the program and its subcommand; `-` stands for a place before any.
-const CODE_OPTIONS: [(&str, &str, &[&str]); 15] = [
-    ("env", "", &["-S", "--split-string"]),
-    ("git", "-", &["-c"]),
-    ("git", "grep", &["-O", "--open-files-in-pager"]),
-    ("git", "rebase", &["-x", "--exec"]),
-    ("git", "difftool", &["-x", "--extcmd"]),
-    ("git", "bisect", &["run"]),
-    ("git", "submodule", &["foreach"]),
-    (
-        "git",
-        "filter-branch",
-        &["--env-filter", "--tree-filter", "--index-filter", "--msg-filter", "--commit-filter"],
-    ),
-    ("tar", "", &["-I", "-F", "--checkpoint-action", "--to-command", "--use-compress-program", "--info-script"]),
-    ("compgen", "", &["-C"]),
-    ("complete", "", &["-C"]),
-    ("mapfile", "", &["-C"]),
-    ("readarray", "", &["-C"]),
-    ("sort", "", &["--compress-program"]),
-    ("rsync", "", &["-e", "--rsh", "--rsync-path"]),
-];
-/// Options of interpreters whose value is another word.
-const VALUED: [&str; 12] =
-    ["-o", "+o", "-O", "-I", "-W", "-X", "-M", "-r", "--rcfile", "--init-file", "--require", "--import"];
-/// Options of git before its subcommand whose value is another word.
-const VALUED_BY_GIT: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
-/// Variables that name a program, or code, to others.
-const CODE_VARIABLES: [&str; 18] = [
-    "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
-    "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_CONFIG_PARAMETERS", "PAGER", "EDITOR", "VISUAL",
-    "LESSOPEN", "LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "PERL5OPT",
-];
-/// Words of the shell before a command.
-const KEYWORDS: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "coproc"];
-/// Commands whose words name variables, or are expressions.
-const ASSIGNERS: [&str; 10] =
-    ["let", "declare", "typeset", "local", "readonly", "unset", "read", "printf", "mapfile", "readarray"];
 /// What compares numbers, in `[[ … ]]`.
 const COMPARISONS: [&str; 6] = [" -eq ", " -ne ", " -lt ", " -le ", " -gt ", " -ge "];
 
 /// How the word that begins or goes on after `before`, a part of `line`, is read.
 pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
-    let (words, begun) = split_command(before);
-    let is_open = |open: &str, close: &str| before.matches(open).count() > before.matches(close).count();
-    let is_test = is_open("[[", "]]");
+    let OpenCommand { words, word: begun, .. } = split_command(before);
+    let is_test = is_open(before, "[[", "]]");
     let spaced = line.replace(char::is_whitespace, " ");
     let mut tests = spaced.split("[[").skip(1).filter_map(|test| test.split("]]").next());
     let compares = is_test && tests.any(|test| COMPARISONS.iter().any(|sign| test.contains(sign)));
     let programs = list_programs(&words);
     let names = words.last().is_some_and(|word| matches!(word.as_str(), "-v" | "-R"))
         && (is_test || programs.iter().any(|at| matches!(words[*at].as_str(), "test" | "[")));
-    let has_subscript = |word: &str| word.matches('[').count() > word.matches(']').count();
+    let has_subscript = |word: &str| is_open(word, "[", "]");
     if is_code(&words, &begun) || is_script(before) {
         ValueReading::Code
     } else if is_filter_script(&words, &begun) {
         ValueReading::Script
     } else if compares
         || names
-        || is_open("((", "))")
-        || is_open("${", "}")
+        || is_open(before, "((", "))")
+        || is_open(before, "${", "}")
         || before.rsplit_once("$[").is_some_and(|(_, rest)| !rest.contains(']'))
         || before.rsplit(char::is_whitespace).next().is_some_and(has_subscript)
         || programs.iter().any(|at| assigns(&words[*at..], &begun))
@@ -113,6 +62,19 @@ pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
     }
 }
 
+/// The quote that a value after `before`, a part of `line`, stands in. A calculation takes none, and here-documents are
+/// not followed: there the value stands as if it were in quotes.
+pub(super) fn find_quote(before: &str, line: &str) -> Option<char> {
+    if line.contains("<<") {
+        return Some('<');
+    }
+    split_command(before).quote.or_else(|| is_open(before, "$((", "))").then_some('('))
+}
+
+fn is_open(text: &str, open: &str, close: &str) -> bool {
+    text.matches(open).count() > text.matches(close).count()
+}
+
 /// `printf` writes a variable only with `-v`, and a plain `NAME=` takes any value; so does what is read.
 fn assigns(words: &[String], begun: &str) -> bool {
     let is_print = words[0] == "printf" && words.get(1).map_or(!begun.starts_with("-v"), |word| word != "-v");
@@ -120,7 +82,7 @@ fn assigns(words: &[String], begun: &str) -> bool {
         && words[1..].iter().all(|word| !word.starts_with('-') || matches!(&**word, "-r" | "-x" | "-g"))
         && begun.split_once('=').is_some_and(|(name, _)| !name.contains('['));
     let is_read = begun.starts_with("<<<") || words.last().is_some_and(|word| word == "<<<");
-    ASSIGNERS.contains(&words[0].as_str()) && !is_print && !is_plain && !is_read
+    has_row("assigns", &words[0]) && !is_print && !is_plain && !is_read
 }
 
 /// True if the value could be more to an expression than a word or a number.
@@ -129,67 +91,70 @@ fn is_evaluated(value: &str) -> bool {
 }
 
 fn is_code(words: &[String], begun: &str) -> bool {
-    if begun.split_once('=').is_some_and(|(name, _)| CODE_VARIABLES.contains(&name)) {
+    if begun.split_once('=').is_some_and(|(name, _)| has_row("code-variable", name)) {
         return true;
     }
     let takes_all =
-        |at: &usize| EVALUATORS.contains(&name_program(&words[*at])) || is_option_value(&words[*at..], begun);
+        |at: &usize| has_row("evaluates", name_program(&words[*at])) || is_option_value(&words[*at..], begun);
     if list_programs(words).iter().any(takes_all) {
         return true;
     }
-    let Some(command) = find_command(words) else { return false };
-    // Behind what runs another program, the program may stand anywhere.
-    words.iter().enumerate().skip(command).any(|(at, word)| {
-        let (options, is_wrapped) = (&words[at + 1..], command == at || is_wrapper(&words[command]));
-        let name = name_program(word);
-        let takes_code = |option: &String| {
-            let letters = option.trim_start_matches('-');
-            let is_long = option.starts_with("--");
-            is_long && matches!(letters, "eval" | "print" | "command")
-                || !is_long && option.starts_with('-') && letters.ends_with(['c', 'e', 'E', 'r', 'p'])
-        };
-        let has_operand = options.iter().zip(word_before(options)).any(|(option, before)| {
-            !option.starts_with(['-', '+']) && !is_redirection(option) && !VALUED.contains(&before)
-        });
+    let takes_code = |option: &String| match option.strip_prefix("--") {
+        Some(long) => matches!(long, "eval" | "print" | "command"),
+        None => option.starts_with('-') && option.ends_with(['c', 'e', 'E', 'r', 'p']),
+    };
+    list_possible(words).any(|(name, options)| {
         let is_flock = matches!(name, "flock" | "su" | "script") && options.last().is_some_and(takes_code);
-        is_wrapped && (is_flock || INTERPRETERS.contains(&name) && !has_operand && options.iter().any(takes_code))
+        let mut valued = find_rows("interprets", name);
+        is_flock
+            || valued.any(|valued| !has_operand(options, valued, &['-', '+']) && options.iter().any(takes_code))
     })
 }
 
 /// True if what follows is the script of a `sed` or `awk`, or goes on with it.
 fn is_filter_script(words: &[String], begun: &str) -> bool {
-    let is_given = |word: &str| word.starts_with("-e") || word.starts_with("--expression");
-    let is_file = |word: &str| word.starts_with("-f") || word.starts_with("--file");
-    let is_value = |word: &str| word.starts_with("-F") || word.starts_with("-v");
-    find_command(words).is_some_and(|command| {
-        words.iter().enumerate().skip(command).any(|(at, word)| {
-            let options = &words[at + 1..];
-            let last = options.last().map_or("", String::as_str);
-            let has_operand = options.iter().zip(word_before(options)).any(|(option, before)| {
-                !option.starts_with('-') && !matches!(before, "-F" | "-v") && !is_redirection(option)
-            });
-            let is_elsewhere = matches!(last, "-F" | "-v" | "-f" | "--file") || is_value(begun) || is_file(begun);
-            let has_script = options.iter().any(|option| is_given(option) || is_file(option));
-            (command == at || is_wrapper(&words[command]))
-                && FILTERS.contains(&name_program(word))
-                && !is_elsewhere
-                && (is_given(begun) || matches!(last, "-e" | "--expression") || !has_script && !has_operand)
+    let is_given = |word: &str| fits_word("-e*|--expression*", word);
+    let is_file = |word: &str| fits_word("-f*|--file*", word);
+    list_possible(words).any(|(name, options)| {
+        let last = options.last().map_or("", String::as_str);
+        let is_elsewhere = fits_word("-F|-v|-f|--file", last) || fits_word("-F*|-v*", begun) || is_file(begun);
+        let has_script = options.iter().any(|option| is_given(option) || is_file(option));
+        find_rows("filters", name).any(|valued| {
+            !is_elsewhere
+                && (is_given(begun)
+                    || fits_word("-e|--expression", last)
+                    || !has_script && !has_operand(options, valued, &['-']))
         })
     })
+}
+
+/// The programs that could be the one that runs, and the words after each: behind what runs another program, it may
+/// stand anywhere.
+fn list_possible(words: &[String]) -> impl Iterator<Item = (&str, &[String])> {
+    let command = find_command(words).unwrap_or(words.len());
+    let most = if words.get(command).is_some_and(|word| is_wrapper(word)) { words.len() } else { 1 };
+    (command..words.len()).take(most).map(|at| (name_program(&words[at]), &words[at + 1..]))
+}
+
+/// True if a word is neither a flag, which begins with one of `signs`, nor the value of one of `valued`.
+fn has_operand(words: &[String], valued: &str, signs: &[char]) -> bool {
+    words
+        .iter()
+        .zip(word_before(words))
+        .any(|(word, before)| !word.starts_with(signs) && !is_redirection(word) && !fits_word(valued, before))
 }
 
 /// True if what follows the words of a program is the value of an option that takes code.
 fn is_option_value(words: &[String], begun: &str) -> bool {
     let (name, words) = (name_program(&words[0]), &words[1..]);
     let is_led = || {
-        words
-            .iter()
-            .zip(word_before(words))
-            .all(|(word, before)| word.starts_with('-') || VALUED_BY_GIT.contains(&before))
+        words.iter().zip(word_before(words)).all(|(word, before)| {
+            word.starts_with('-') || find_rows("valued", name).any(|valued| fits_word(valued, before))
+        })
     };
-    CODE_OPTIONS.iter().filter(|(program, ..)| *program == name).any(|(_, sub, options)| {
-        let is_there = match *sub {
-            "" => true,
+    find_rows("takes-code", name).filter_map(|row| row.split_once(' ')).any(|(sub, options)| {
+        let is_there = match sub {
+            "*" => true,
             "-" => is_led(),
             sub => words.iter().any(|word| word == sub),
         };
@@ -197,37 +162,33 @@ fn is_option_value(words: &[String], begun: &str) -> bool {
         let is_meant = |word: &str, option: &str| {
             word == option || word.len() > 5 && option.starts_with("--") && option.starts_with(word)
         };
-        let follows = |option: &&str| {
+        let follows = |option: &str| {
             words.last().is_some_and(|word| is_meant(word, option))
                 || begun.split_once('=').is_some_and(|(name, _)| is_meant(name, option))
                 || !option.starts_with("--") && begun.starts_with(option)
         };
-        is_there && options.iter().any(follows)
+        is_there && options.split('|').any(follows)
     })
 }
 
 /// The places of the command, and of what could be the one that it runs.
 fn list_programs(words: &[String]) -> Vec<usize> {
     let Some(command) = find_command(words) else { return Vec::new() };
-    let is_find = name_program(&words[command]) == "find";
     let is_flag = |word: &String| word.starts_with('-');
-    let mut found = vec![command];
-    for at in command + 1..words.len() {
-        if is_find {
-            found.extend(matches!(&*words[at - 1], "-exec" | "-execdir" | "-ok" | "-okdir").then_some(at));
-            continue;
-        }
-        // What stands behind a flag may be its value.
+    // What stands behind a flag may be its value.
+    let is_passed = |at: &usize| {
         let before = &words[at - 1];
-        let is_passed = is_flag(before)
-            || at >= 2 && is_flag(&words[at - 2])
+        is_flag(before)
+            || *at >= 2 && is_flag(&words[at - 2])
             || before.contains('=')
             || before.starts_with(|c: char| c.is_ascii_digit())
-            || is_wrapper(before);
-        if !is_passed || !is_wrapper(&words[command]) {
-            break;
-        }
-        found.push(at);
+            || is_wrapper(before)
+    };
+    let (rest, mut found) = (command + 1..words.len(), vec![command]);
+    match name_program(&words[command]) {
+        "find" => found.extend(rest.filter(|at| fits_word("-exec|-execdir|-ok|-okdir", &words[at - 1]))),
+        _ if is_wrapper(&words[command]) => found.extend(rest.take_while(is_passed)),
+        _ => {}
     }
     found
 }
@@ -239,15 +200,15 @@ fn word_before(words: &[String]) -> impl Iterator<Item = &str> {
 
 /// True if `before` ends in a here-document, or in what is substituted, that such a program reads.
 fn is_script(before: &str) -> bool {
-    let is_inside = |at: &usize| before[*at..].matches('(').count() > before[*at..].matches(')').count();
+    let is_inside = |at: &usize| is_open(&before[*at..], "(", ")");
     let Some(at) = find_document(before).or_else(|| before.rfind("<(").filter(is_inside)) else { return false };
     // The rest of the line of a here-document goes on with the command.
     let end = before[at..].find('\n').map_or(before.len(), |end| at + end);
     let start = ["\n", ";", "&&", "||"].iter().filter_map(|mark| before[..at].rfind(mark)).max().unwrap_or(0);
     before[start..end].split([';', '|', '&', '(', '\n']).any(|command| {
-        let (words, _) = split_command(&format!("{} ", command.split("<<").next().unwrap_or_default()));
+        let words = split_command(&format!("{} ", command.split("<<").next().unwrap_or_default())).words;
         let program = find_command(&words).map(|at| name_program(&words[at]));
-        program.is_some_and(|name| INTERPRETERS.contains(&name) || EVALUATORS.contains(&name))
+        program.is_some_and(|name| has_row("interprets", name) || has_row("evaluates", name))
             || program == Some("xargs") && feeds_code(&words)
     })
 }
@@ -295,7 +256,7 @@ fn find_command(words: &[String]) -> Option<usize> {
     let mut places = words.iter().zip(word_before(words));
     places.position(|(word, before)| {
         let is_target = is_redirection(before) && before.ends_with(['>', '<', '&', '|']);
-        !word.contains('=') && !KEYWORDS.contains(&word.as_str()) && !is_redirection(word) && !is_target
+        !word.contains('=') && !has_row("begins", word) && !is_redirection(word) && !is_target
     })
 }
 
@@ -305,7 +266,8 @@ fn is_redirection(word: &str) -> bool {
 }
 
 fn is_wrapper(word: &str) -> bool {
-    WRAPPERS.contains(&name_program(word))
+    let name = name_program(word);
+    has_row("wraps", name) || matches!(name, "find" | "busybox")
 }
 
 /// The name of a program: `python` for `/usr/bin/python3.11`.
@@ -315,53 +277,50 @@ fn name_program(word: &str) -> &str {
     if bare.is_empty() { name } else { bare }
 }
 
-/// A command that another one is within.
-struct OuterCommand {
-    /// `(` or a backtick.
-    opened_by: char,
+/// The last command of a line, as far as it goes.
+#[derive(Default)]
+struct OpenCommand {
+    /// The words that are complete.
     words: Vec<String>,
+    /// The one that is not.
     word: String,
     quote: Option<char>,
+    /// What opened the command inside it that follows: `(` or a backtick.
+    opens: char,
 }
 
-/// The words of the last command of a line that are complete, and the one that is not.
-fn split_command(line: &str) -> (Vec<String>, String) {
-    let (mut words, mut word, mut quote): (Vec<String>, String, Option<char>) = Default::default();
-    let mut outer: Vec<OuterCommand> = Vec::new();
+fn split_command(line: &str) -> OpenCommand {
+    let mut open = OpenCommand::default();
+    let mut outer: Vec<OpenCommand> = Vec::new();
+    let mut last = ' ';
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
+        let before = std::mem::replace(&mut last, character);
         let opens = match character {
-            '(' => quote.is_none() || quote == Some('"') && word.ends_with('$'),
-            '`' => quote != Some('\'') && outer.last().is_none_or(|outer| outer.opened_by != '`'),
+            '(' => open.quote.is_none() || open.quote == Some('"') && before == '$',
+            '`' => open.quote != Some('\'') && outer.last().is_none_or(|outer| outer.opens != '`'),
             _ => false,
         };
         match character {
-            '\\' if quote != Some('\'') => word.extend(characters.next()),
-            '\'' | '"' if quote.is_none() => quote = Some(character),
-            _ if quote == Some(character) => quote = None,
+            '\\' if open.quote != Some('\'') => open.word.extend(characters.next()),
+            '\'' | '"' if open.quote.is_none() => open.quote = Some(character),
+            _ if open.quote == Some(character) => open.quote = None,
             _ if opens => {
-                let (words, word) = (std::mem::take(&mut words), std::mem::take(&mut word));
-                outer.push(OuterCommand { opened_by: character, words, word, quote: quote.take() });
+                open.opens = character;
+                outer.push(std::mem::take(&mut open));
             }
-            '`' | ')' if quote.is_none() => match outer.pop() {
+            '`' | ')' if open.quote.is_none() => match outer.pop() {
                 // A function is defined, or a pattern of a `case` ends.
-                Some(outer) if words.is_empty() && word.is_empty() && !outer.word.ends_with('$') => {}
-                Some(outer) => (words, word, quote) = (outer.words, outer.word, outer.quote),
-                None => {
-                    words.clear();
-                    word.clear();
-                }
+                Some(outer) if open.words.is_empty() && open.word.is_empty() && !outer.word.ends_with('$') => {}
+                outer => open = outer.unwrap_or_default(),
             },
-            _ if quote.is_some() => word.push(character),
-            ';' | '|' | '&' | '\n' => {
-                words.clear();
-                word.clear();
-            }
+            _ if open.quote.is_some() => open.word.push(character),
+            ';' | '|' | '&' | '\n' => open = OpenCommand::default(),
             _ if character.is_whitespace() => {
-                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                open.words.extend((!open.word.is_empty()).then(|| std::mem::take(&mut open.word)));
             }
-            _ => word.push(character),
+            _ => open.word.push(character),
         }
     }
-    (words, word)
+    open
 }

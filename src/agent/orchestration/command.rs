@@ -3,7 +3,7 @@
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
 //! single quotes a shell would not expand it, which is a mistake in the plan. So is one in what another program reads as code.
 
-use super::code::{ValueReading, judge_place};
+use super::code::{find_quote, judge_place};
 use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
@@ -20,27 +20,22 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
     let mut names: Vec<(Reference, String)> = Vec::new();
     let mut variables = Vec::new();
     let mut command = String::with_capacity(line.len());
-    let mut quotes = Quotes::scan_line(line);
     for piece in split_pieces(line) {
         match piece {
-            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => {
-                quotes.pass(text);
-                command.push_str(text);
-            }
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => command.push_str(text),
             ReferencePiece::Reference(reference) => {
-                let reading = judge_place(&command, line);
-                if let Some(why) = find_misplacement(&reference, quotes, reading) {
+                if let Some(why) = find_misplacement(&reference, &command, line) {
                     return Err(why);
                 }
                 // A value that stood elsewhere as data may be none here.
-                if let Some(why) = reading.find_danger(Some(&as_text(reference.value(results)?))) {
+                let value = as_text(reference.value(results)?);
+                if let Some(why) = judge_place(&command, line).find_danger(Some(&value)) {
                     return Err(format!("`{reference}` {why}"));
                 }
                 let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
                 let name = match known {
                     Some(name) => name,
                     None => {
-                        let value = as_text(reference.value(results)?);
                         fits_a_variable(&reference, &value)?;
                         let name = name_variable(&reference, &variables);
                         variables.push((name.clone(), value));
@@ -48,7 +43,7 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                         name
                     }
                 };
-                let quote = if quotes == Quotes::Outside { "\"" } else { "" };
+                let quote = if find_quote(&command, line).is_none() { "\"" } else { "" };
                 command.extend([quote, "${", &name, "}", quote]);
             }
         }
@@ -58,16 +53,13 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
 
 /// Finds the references that stand where a shell does not expand them, or where they would be code.
 pub fn find_misplaced(line: &str) -> Vec<String> {
-    let (mut quotes, mut before) = (Quotes::scan_line(line), String::new());
+    let mut before = String::new();
     let mut misplaced = Vec::new();
     for piece in split_pieces(line) {
         match piece {
-            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => {
-                quotes.pass(text);
-                before.push_str(text);
-            }
+            ReferencePiece::Text(text) | ReferencePiece::Mistake(text) => before.push_str(text),
             ReferencePiece::Reference(reference) => {
-                misplaced.extend(find_misplacement(&reference, quotes, judge_place(&before, line)));
+                misplaced.extend(find_misplacement(&reference, &before, line));
                 before.push('_');
             }
         }
@@ -75,13 +67,13 @@ pub fn find_misplaced(line: &str) -> Vec<String> {
     misplaced
 }
 
-fn find_misplacement(reference: &Reference, quotes: Quotes, reading: ValueReading) -> Option<String> {
-    if quotes == Quotes::Single {
+fn find_misplacement(reference: &Reference, before: &str, line: &str) -> Option<String> {
+    if find_quote(before, line) == Some('\'') {
         return Some(format!(
             "`{reference}` stands between single quotes, where a shell puts in no value; use double quotes"
         ));
     }
-    reading.find_danger(None).map(|why| format!("`{reference}` {why}"))
+    judge_place(before, line).find_danger(None).map(|why| format!("`{reference}` {why}"))
 }
 
 fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
@@ -104,37 +96,6 @@ fn name_variable(reference: &Reference, variables: &[(String, String)]) -> Strin
     let is_free = |name: &String| variables.iter().all(|(taken, _)| taken != name);
     let numbered = (2..).map(|number| format!("{name}__{number}"));
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
-}
-
-/// The quotes around a position in a command line. Here-documents are not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quotes {
-    Outside,
-    Single,
-    Double,
-    NotFollowed,
-}
-
-impl Quotes {
-    fn scan_line(line: &str) -> Self {
-        if line.contains("<<") { Self::NotFollowed } else { Self::Outside }
-    }
-
-    fn pass(&mut self, text: &str) {
-        let mut characters = text.chars();
-        while let Some(character) = characters.next() {
-            *self = match (*self, character) {
-                (Self::Outside | Self::Double, '\\') => {
-                    characters.next();
-                    *self
-                }
-                (Self::Outside, '\'') => Self::Single,
-                (Self::Outside, '"') => Self::Double,
-                (Self::Single, '\'') | (Self::Double, '"') => Self::Outside,
-                (same, _) => same,
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -186,6 +147,16 @@ mod tests {
                 "cat <<EOF\nit's $step_2_result\nEOF",
                 "cat <<EOF\nit's ${step_2_result}\nEOF",
                 &[("step_2_result", "$(id)")],
+            ),
+            (
+                "echo \"$(cat $step_1_result.path)\" \"\\$(\" $step_1_result.path",
+                "echo \"$(cat \"${step_1_result_path}\")\" \"\\$(\" \"${step_1_result_path}\"",
+                &[("step_1_result_path", "a b; rm -rf /")],
+            ),
+            (
+                "echo $((1 + $step_1_result.n)) $step_1_result.n",
+                "echo $((1 + ${step_1_result_n})) \"${step_1_result_n}\"",
+                &[("step_1_result_n", "3")],
             ),
             ("echo $HOME $step", "echo $HOME $step", &[]),
         ] {

@@ -105,9 +105,8 @@ impl RequestInFlight {
 impl Drop for RequestInFlight {
     fn drop(&mut self) {
         self.record.in_flight.fetch_sub(1, Ordering::Relaxed);
-        let sent = self.open.as_ref().map_or(0, |open| open.input_tokens);
-        let usage = Usage { input_tokens: sent, estimated: true, ..Usage::default() };
-        self.fail(RequestStatus::Cancelled, TakenTokens { usage, cost_usd: None });
+        let taken = self.open.as_ref().map(OpenRequest::count_cancelled);
+        self.fail(RequestStatus::Cancelled, taken.unwrap_or_default());
     }
 }
 
@@ -164,7 +163,7 @@ impl BesideDesk<'_> {
                 Err(TurnStop::Model(error)) => error,
                 outcome => return outcome,
             };
-            let taken = flight.open.as_ref().and_then(|open| open.taken);
+            let taken = flight.open.as_ref().and_then(OpenRequest::count_taken);
             flight.fail(status_of(&error), taken.unwrap_or_default());
             drop(flight);
             if error.is_lesson && lessons < MOST_LESSONS {
@@ -186,11 +185,7 @@ impl BesideDesk<'_> {
         let Some(open) = &flight.open else { return Err(TurnStop::Interrupted) };
         let asked = open.send(question.model.as_ref(), self.write_request(question));
         let mut stream = wait_for_reply(&self.emitter, asked).await.map_err(TurnStop::Model)?;
-        let read = read_unseen(stream.as_mut(), &self.emitter).await;
-        if let (Err(_), Some(open)) = (&read, &mut flight.open) {
-            open.note_taken(stream.as_ref());
-        }
-        let end = read?;
+        let end = read_unseen(stream.as_mut(), &self.emitter).await?;
         let settled = flight.open.take().map(|open| open.finish(&end));
         let (usage, cost_usd) = settled.unwrap_or((end.usage, None));
         Ok(Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, ..Step::default() })

@@ -7,8 +7,10 @@ pub(super) mod retry;
 pub(super) mod waiting;
 pub(super) mod beside;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use futures_util::future::BoxFuture;
 
 use crate::agent::Emitter;
 use crate::base::tokens;
@@ -16,7 +18,9 @@ use crate::config::Prices;
 use crate::conversation::event::{EventKind, RequestFinished, RequestStatus};
 use crate::conversation::message::{FinishReason, Usage};
 use crate::model::ledger::{Claim, LEAST_OUTPUT, Reservation, RunLedger, SpendingRefusal, cost_usd};
-use crate::model::{ChatModel, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, TakenTokens};
+use crate::model::{
+    Allowance, ChatModel, Delta, ModelError, ModelInfo, ModelRequest, ReplyEnd, ReplyStream, TakenTokens,
+};
 
 /// The most changes of one request because its server refused a part of it.
 pub(super) const MOST_LESSONS: u32 = 8;
@@ -44,8 +48,8 @@ pub(super) struct OpenRequest {
     pub reply_room: Option<u64>,
     /// The size that was reserved for its input, in tokens.
     pub input_tokens: u64,
-    /// What its reply took before it failed.
-    pub taken: Option<TakenTokens>,
+    /// What its reply took, once that was given up.
+    taken: Arc<Mutex<Option<TakenTokens>>>,
     started: Instant,
     /// The report, to be completed when it ends.
     report: RequestFinished,
@@ -93,7 +97,7 @@ impl RequestDesk {
             is_configured: true,
             reply_room: None,
             input_tokens: claim.input_tokens,
-            taken: None,
+            taken: Arc::default(),
             started: Instant::now(),
             report,
         })
@@ -107,17 +111,26 @@ impl OpenRequest {
         model: &dyn ChatModel,
         request: ModelRequest<'_>,
     ) -> Result<Box<dyn ReplyStream>, ModelError> {
-        model.ask(ModelRequest { output_cap: self.output_cap().or(self.reply_room), ..request }).await
+        let request = ModelRequest { output_cap: self.output_cap().or(self.reply_room), ..request };
+        let reply = model.ask(request).await?;
+        Ok(Box::new(NotedReply { reply, taken: Arc::clone(&self.taken) }))
     }
 
-    /// Notes what a reply took that has failed.
-    pub(super) fn note_taken(&mut self, reply: &dyn ReplyStream) {
-        self.taken = reply.count_taken().map(|mut taken| {
-            if taken.usage.estimated {
-                taken.usage.input_tokens = self.input_tokens;
-            }
-            taken
-        });
+    /// What its reply took that was given up: as its server stated it, the rest estimated.
+    pub(super) fn count_taken(&self) -> Option<TakenTokens> {
+        let mut taken = (*self.taken.lock().unwrap_or_else(PoisonError::into_inner))?;
+        if taken.usage.input_tokens == 0 {
+            taken.usage = Usage { input_tokens: self.input_tokens, estimated: true, ..taken.usage };
+        }
+        Some(taken)
+    }
+
+    /// What it took if nobody waits for its end: its input was sent at least.
+    pub(super) fn count_cancelled(&self) -> TakenTokens {
+        self.count_taken().unwrap_or_else(|| TakenTokens {
+            usage: Usage { input_tokens: self.input_tokens, estimated: true, ..Usage::default() },
+            cost_usd: None,
+        })
     }
 
     /// The most tokens that the reply may have, if what is left is less than the model could write.
@@ -167,8 +180,30 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let usage = Usage { input_tokens: self.input_tokens, estimated: true, ..Usage::default() };
-        self.enter(RequestStatus::Cancelled, usage, None, None);
+        let TakenTokens { usage, cost_usd } = self.count_cancelled();
+        self.enter(RequestStatus::Cancelled, usage, cost_usd, None);
+    }
+}
+
+/// A reply that notes what it took when it is given up, also in the midst of it.
+struct NotedReply {
+    reply: Box<dyn ReplyStream>,
+    taken: Arc<Mutex<Option<TakenTokens>>>,
+}
+
+impl ReplyStream for NotedReply {
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
+        self.reply.next()
+    }
+
+    fn allowance(&self) -> Option<Allowance> {
+        self.reply.allowance()
+    }
+}
+
+impl Drop for NotedReply {
+    fn drop(&mut self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.reply.count_taken();
     }
 }
 

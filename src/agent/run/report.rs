@@ -39,7 +39,8 @@ pub fn report_completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd
         result,
         outputs: run.outputs.clone().filter(|_| valid),
         usage: spent.usage,
-        cost_usd: spent.cost.usd(),
+        // What used nothing cost nothing, also where there are no prices.
+        cost_usd: spent.cost.usd().or((spent.usage.total() == 0).then_some(0.0)),
         turns: spent.turns,
         steps: spent.steps,
         requests: spent.requests,

@@ -41,16 +41,12 @@ impl Turn<'_> {
         );
         durable?;
         let mut stream = asked.map_err(TurnStop::Model)?;
-        let read = match purpose {
+        match purpose {
             Purpose::Summary(_) => {
                 read_unseen(stream.as_mut(), &self.run.emitter).await.map(|end| self.enter_reply(end))
             }
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
-        };
-        if let (Err(_), Some(open)) = (&read, &mut self.conversation.asking) {
-            open.note_taken(stream.as_ref());
         }
-        read
     }
 
     pub(in crate::agent) fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> ModelRequest<'r> {

@@ -12,21 +12,23 @@ use crate::model::{ModelError, TakenTokens};
 use super::{Turn, TurnStop};
 
 impl Turn<'_> {
-    /// The usage of an interrupted request, estimated from what was sent and received.
-    fn cut_usage(&self, input_tokens: u64) -> Usage {
-        let (text, reasoning) = self.conversation.session.partial();
-        let reasoning_tokens = tokens::estimate_tokens(reasoning);
-        let output_tokens = tokens::estimate_tokens(text) + reasoning_tokens;
-        Usage { input_tokens, output_tokens, reasoning_tokens, estimated: true, ..Usage::default() }
+    /// What an interrupted request took, estimated from what was sent and received where its server has stated nothing.
+    fn count_cut(&self, open: &OpenRequest) -> TakenTokens {
+        open.count_taken().unwrap_or_else(|| {
+            let (text, reasoning) = self.conversation.session.partial();
+            let reasoning_tokens = tokens::estimate_tokens(reasoning);
+            let output_tokens = tokens::estimate_tokens(text) + reasoning_tokens;
+            let TakenTokens { usage, cost_usd } = open.count_cancelled();
+            TakenTokens { usage: Usage { output_tokens, reasoning_tokens, ..usage }, cost_usd }
+        })
     }
 
     /// Enters a failed attempt, with the reply as far as it came.
     pub(in crate::agent) fn settle_attempt(&mut self, error: &ModelError) {
         let Some(open) = self.conversation.asking.take() else { return };
-        let taken = open.taken.unwrap_or_else(|| {
-            let usage = self.cut_usage(open.input_tokens);
-            TakenTokens { usage: if usage.output_tokens > 0 { usage } else { Usage::default() }, cost_usd: None }
-        });
+        let taken = self.count_cut(&open);
+        let has_begun = open.count_taken().is_some() || taken.usage.output_tokens > 0;
+        let taken = if has_begun { taken } else { TakenTokens::default() };
         self.enter_unanswered(open, status_of(error), taken.usage, taken.cost_usd);
     }
 
@@ -48,10 +50,10 @@ impl Turn<'_> {
     pub(in crate::agent) fn settle_reply(&mut self) -> Result<(), TurnStop> {
         self.record_beside();
         let open = self.conversation.asking.take();
-        let usage = open.as_ref().map(|open| self.cut_usage(open.input_tokens)).unwrap_or_default();
+        let TakenTokens { usage, cost_usd } = open.as_ref().map(|open| self.count_cut(open)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {
             if let Some(open) = open {
-                self.enter_unanswered(open, RequestStatus::Cancelled, usage, None);
+                self.enter_unanswered(open, RequestStatus::Cancelled, usage, cost_usd);
             }
             self.conversation.session.clear_partial();
             return self.conversation.session.sync().map_err(|error| TurnStop::Failed(error.into()));
@@ -59,7 +61,7 @@ impl Turn<'_> {
         let (usage, cost_usd) = match open {
             Some(open) => {
                 self.run.ledger.count_step();
-                open.settle(RequestStatus::Cancelled, usage, None)
+                open.settle(RequestStatus::Cancelled, usage, cost_usd)
             }
             None => (usage, None),
         };

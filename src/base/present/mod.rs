@@ -25,6 +25,7 @@ use crate::base::yaml;
 pub use data::fit_data;
 pub use framed::{escape_attribute, quote_word};
 pub use neutral::{break_text_marks, restore_text_marks};
+pub use text::{read_status, show_failure};
 
 /// The tool, and the trust in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,11 @@
 //! The plain text between two tags. Tables are CSV.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{ResultView, ViewField, csv};
+use super::{ResultSource, ResultView, ViewField, break_text_marks, csv, escape_attribute};
+use crate::base::output::CallStatus;
+use crate::base::spelling::spell;
 
 /// Writes fields after their names; the content is written without a name, and last, so that no line of it can be
 /// mistaken for one of the fields.
@@ -31,4 +34,25 @@ pub(super) fn encode_view(view: &ResultView<'_>) -> String {
         }
     }
     out + "</result>"
+}
+
+/// The status in a result that is written like this.
+pub fn read_status(text: &str) -> Option<CallStatus> {
+    let status = text.strip_prefix("<result tool=")?.lines().nth(1)?.strip_prefix("status: ")?;
+    serde_json::from_value(status.into()).ok()
+}
+
+/// A result of `tool` in which a status other than that of success is written, for a form that has no other place for it.
+pub fn show_failure<'t>(tool: &str, status: CallStatus, text: &'t str) -> Cow<'t, str> {
+    if status == CallStatus::Ok || read_status(text).is_some() {
+        return text.into();
+    }
+    let is_head = |line: &str| line.starts_with("<result tool=") && line.find('>') == Some(line.len() - 1);
+    if let Some((head, rest)) = text.split_once('\n').filter(|(head, _)| is_head(head)) {
+        return format!("{head}\nstatus: {}\n{rest}", spell(&status)).into();
+    }
+    let field = |text: &str| ViewField::Text(text.to_owned());
+    let fields = vec![("status", field(spell(&status))), ("content", field(&break_text_marks(text)))];
+    let source = ResultSource { tool: &escape_attribute(tool), trusted: false };
+    encode_view(&ResultView { source, fields }).into()
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exported, read_arguments};
+use crate::base::present;
 use crate::conversation::message::{CallStatus, Item, Step};
 
 /// The document that docs/sessions.md describes.
@@ -83,7 +84,10 @@ fn add_step(step: &Step, all: &mut Vec<Value>) {
     }
     all.push(message);
     for call in step.calls() {
-        let result = call.answer.as_ref().map_or("", |answer| &answer.content);
+        let result = call
+            .answer
+            .as_ref()
+            .map_or("".into(), |answer| present::show_failure(&call.request.name, answer.status, &answer.content));
         all.push(json!({"role": "tool", "tool_call_id": call.request.id, "content": result}));
     }
 }

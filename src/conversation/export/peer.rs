@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::config::peer_tools;
-use crate::conversation::message::{Item, ReplyPart};
+use crate::conversation::message::{CallStatus, Item, ReplyPart};
 
 /// Writes a conversation. `session` and `dir` stand in every line.
 pub fn write_for_peer(session: &str, dir: &str, items: &[Item]) -> String {
@@ -46,9 +46,12 @@ pub fn write_for_peer(session: &str, dir: &str, items: &[Item]) -> String {
                 }
                 for call in step.calls() {
                     let Some(answer) = &call.answer else { continue };
-                    let result = json!({
+                    let mut result = json!({
                         "type": "tool_result", "tool_use_id": call.request.id, "content": answer.content,
                     });
+                    if answer.status != CallStatus::Ok {
+                        result["is_error"] = true.into();
+                    }
                     add("user", json!([result]));
                 }
             }
@@ -60,7 +63,7 @@ pub fn write_for_peer(session: &str, dir: &str, items: &[Item]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::message::{Call, CallAnswer, CallStatus, Step, ToolCall, UserText};
+    use crate::conversation::message::{Call, CallAnswer, Step, ToolCall, UserText};
 
     #[test]
     fn each_part_is_a_line_with_the_names_of_the_other_program() {
@@ -70,9 +73,12 @@ mod tests {
             arguments: r#"{"path":"a.txt"}"#.to_owned(),
         };
         let answer = CallAnswer::of_text("one".to_owned(), CallStatus::Ok);
+        let failed = ToolCall { id: "c2".to_owned(), ..request.clone() };
+        let failure = CallAnswer::of_text("none", CallStatus::Denied);
         let parts = vec![
             ReplyPart::Text { text: "I look.".to_owned(), opaque: None },
             ReplyPart::Call(Call { request, opaque: None, answer: Some(answer) }),
+            ReplyPart::Call(Call { request: failed, opaque: None, answer: Some(failure) }),
         ];
         let items = [Item::Said(UserText::by_person("look")), Item::Step(Step { parts, ..Step::default() })];
         let written = write_for_peer("s1", "/w", &items);
@@ -85,7 +91,8 @@ mod tests {
             (&contents[2][0]["name"], &contents[2][0]["input"]["file_path"]),
             (&json!("Read"), &json!("a.txt"))
         );
-        assert_eq!((&contents[3][0]["tool_use_id"], &contents[3][0]["content"]), (&json!("c1"), &json!("one")));
+        assert_eq!(*contents[4], json!([{ "type": "tool_result", "tool_use_id": "c1", "content": "one" }]));
+        assert_eq!((&contents[5][0]["tool_use_id"], &contents[5][0]["is_error"]), (&json!("c2"), &json!(true)));
         assert!(written.contains(r#""role":"assistant""#), "hooks search for it like this");
     }
 }

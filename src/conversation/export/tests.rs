@@ -1,6 +1,7 @@
 //! The forms of one conversation.
 
 use super::*;
+use crate::base::present::read_status;
 use crate::conversation::message::{Call, CallAnswer, CallStatus, ReplyPart, Step, Usage, UserText};
 
 fn exported() -> Exported {
@@ -62,6 +63,27 @@ fn openai_has_a_result_for_each_call() {
         .collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool"]);
     assert_eq!(line["messages"][2]["tool_calls"][0]["id"], line["messages"][3]["tool_call_id"]);
+}
+
+#[test]
+fn openai_shows_which_call_failed_so_that_an_import_knows() {
+    let ours = |fields: &str| format!("<result tool=\"read_file\" untrusted>\n{fields}no\n</result>");
+    for (content, status, expected) in [
+        ("no".to_owned(), CallStatus::Ok, "no".to_owned()),
+        ("no".to_owned(), CallStatus::Denied, ours("status: denied\n")),
+        (ours(""), CallStatus::Error, ours("status: error\n")),
+        (ours("status: timeout\n"), CallStatus::Timeout, ours("status: timeout\n")),
+    ] {
+        let mut failed = exported();
+        let Item::Step(step) = &mut failed.items[1] else { panic!("a step") };
+        let Some(ReplyPart::Call(call)) = step.parts.last_mut() else { panic!("a call") };
+        call.answer = Some(CallAnswer::of_text(content, status));
+        let written = failed.write(ExportForm::Openai);
+        let line: Value = serde_json::from_str(&written).expect("one line of JSON");
+        assert_eq!(line["messages"][3]["content"], expected);
+        let told = line["messages"][3]["content"].as_str().and_then(read_status);
+        assert_eq!(told.unwrap_or(CallStatus::Ok), status, "an import reads it: {written}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::base::present;
 use crate::conversation::message::CallStatus;
 
 /// A part of a conversation, in the order in which it was recorded.
@@ -247,17 +248,11 @@ fn call(id: &Value, name: String, arguments: &Value) -> ForeignPart {
 
 fn result(id: &Value, content: &Value, is_error: bool) -> ForeignPart {
     let text = if content.is_object() { content.to_string() } else { join_texts(content) };
-    let status = match read_status(&text) {
+    let status = match present::read_status(&text) {
         None if is_error => CallStatus::Error,
         status => status.unwrap_or(CallStatus::Ok),
     };
     ForeignPart::Result { id: text_of(id).unwrap_or_default(), text, status }
-}
-
-/// The status in a result that is written as ours are for the model.
-fn read_status(text: &str) -> Option<CallStatus> {
-    let status = text.strip_prefix("<result tool=")?.lines().nth(1)?.strip_prefix("status: ")?;
-    serde_json::from_value(status.into()).ok()
 }
 
 /// A text, or the texts of blocks; what is no text is left out.

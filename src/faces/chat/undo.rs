@@ -21,7 +21,7 @@ const MOST_SHOWN: usize = 30;
 
 /// The history of the files of a session, if it is kept.
 pub fn open_history(session: &Session) -> Option<FileHistory> {
-    session.find_log().map(|log| FileHistory::new(session.find_root(), log))
+    session.find_log().map(|log| FileHistory::new(session.find_root(), log, session.path().is_none()))
 }
 
 /// What to say where an undo back to item `from` puts no files back although calls changed some: they were not followed,
@@ -39,19 +39,36 @@ pub fn explain_unkept(session: &Session, from: u64) -> Option<&'static str> {
         .then_some("No change of a file is kept for it: what its calls changed in files stays as it is.\n")
 }
 
-/// Puts files back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.
+/// Puts files of a session back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.
 ///
 /// # Errors
-/// A sentence: files changed since or are not kept, and it is not to be `forced`; or the disk fails.
+/// A sentence: what needs force, and it is not to be `forced`; or the disk fails.
 pub fn restore_files(
+    config: &Config,
+    session: &Session,
     history: &FileHistory,
     direction: Direction,
     forced: bool,
     dry_run: bool,
 ) -> Result<Option<String>, String> {
     let Some(plan) = history.plan(direction)? else { return Ok(None) };
-    if !dry_run && !forced {
-        refuse_plan(&plan)?;
+    let mut doubts = if forced { Vec::new() } else { list_doubts(&plan) };
+    if let Direction::Undo(from) = direction
+        && session.find_copy().is_some()
+        && !forced
+        && let Some(path) = history.find_applied(&assembly::find_outside(config, session), from)?
+    {
+        let id = session.id();
+        doubts.push(format!(
+            "{path} was applied from this trial: after `agent session apply {id}`, or `agent session discard {id}`, an \
+             undo takes it back in the workspace, and force undoes in the trial alone"
+        ));
+    }
+    let doubts = doubts.join("; ");
+    if !dry_run && !doubts.is_empty() {
+        return Err(format!(
+            "nothing was put back. {doubts}. Force does the rest, and keeps a copy of what it overwrites"
+        ));
     }
     // Also where they are so already: that these changes are taken back is written down.
     let failed = if dry_run { Vec::new() } else { history.carry_out(direction, &plan)?.failed };
@@ -61,6 +78,12 @@ pub fn restore_files(
     let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
     for why in failed {
         let _ = writeln!(out, "  not put back: {why}");
+    }
+    if !doubts.is_empty() {
+        let _ = writeln!(out, "Needs {FORCE}: {doubts}");
+    }
+    if !dry_run && session.find_copy().is_some() {
+        out += "That is in its trial: what was applied from it stays in the workspace.\n";
     }
     Ok(Some(out))
 }
@@ -85,8 +108,9 @@ pub fn take_back(
 ) -> Result<String, String> {
     let history = conversation.file_history().ok_or(UNKEPT)?;
     let from = conversation.session.find_undo(messages).ok_or("there are not so many messages of yours")?;
-    let put_back = restore_files(history, Direction::Undo(from), forced, false)?;
-    let unkept = || explain_unkept(&conversation.session, from).map(str::to_owned);
+    let session = &conversation.session;
+    let put_back = restore_files(ground.config, session, history, Direction::Undo(from), forced, false)?;
+    let unkept = || explain_unkept(session, from).map(str::to_owned);
     let mut told = put_back.or_else(unkept).unwrap_or_default();
     let said = ground.edit(conversation, |session| session.undo(messages, Timestamp::now()))?.unwrap_or_default();
     told.extend(["Taken back: ", &text::one_line(&said, 200), "\n/redo brings it back."]);
@@ -103,8 +127,9 @@ pub fn bring_back(
     forced: bool,
 ) -> Result<String, String> {
     let history = conversation.file_history().ok_or(UNKEPT)?;
-    let files = restore_files(history, Direction::Redo, forced, false)?;
-    let has_messages = conversation.session.can_redo();
+    let session = &conversation.session;
+    let files = restore_files(ground.config, session, history, Direction::Redo, forced, false)?;
+    let has_messages = session.can_redo();
     if files.is_none() && !has_messages {
         return Err("there is no undo to take back".to_owned());
     }
@@ -149,8 +174,8 @@ pub fn parse_undo(session: &Session, words: &str) -> Result<(usize, bool), Strin
     Ok((messages, forced))
 }
 
-/// The reason that a plan needs force.
-fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
+/// The reasons for which a plan needs force.
+fn list_doubts(plan: &RestorePlan) -> Vec<String> {
     let list = |paths: &[String]| {
         let shown = paths.iter().take(MOST_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let rest = paths.len().saturating_sub(MOST_SHOWN);
@@ -168,13 +193,7 @@ fn refuse_plan(plan: &RestorePlan) -> Result<(), String> {
         why.push(format!("the former content is not kept: {}", list(&plan.lost)));
     }
     why.extend(plan.gaps.iter().cloned());
-    if why.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "nothing was put back. {}. Force does the rest, and keeps a copy of what it overwrites",
-        why.join("; ")
-    ))
+    why
 }
 
 /// A line for each path.

@@ -14,6 +14,7 @@ pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
     let provider = find_provider(name)?;
     let failed = |why| CommandFailure::word(exit::AUTHENTICATION, format!("{} {why}", provider.name));
     let net = Net::new(|name| setup.env.get(name));
+    let redactor = setup.env.redactor();
     let runtime = build_runtime()?;
     let key = runtime.block_on(async {
         // The provider takes this name of this machine, on any port.
@@ -21,7 +22,7 @@ pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
         let begun = KeyLogin::begin(provider, &home.callback()).map_err(failed)?;
         let (login, address) = begun.ok_or_else(|| failed("has no login".to_owned()))?;
         let back = home.wait(&address).await?;
-        login.finish(&net, provider.base_url, &back).await.map_err(failed)
+        login.finish(&net, &redactor, provider.base_url, &back).await.map_err(failed)
     });
     // A thread may still read a line.
     runtime.shutdown_background();

@@ -60,7 +60,7 @@ impl ChangedWorkspace {
 
     /// As a new process sees it.
     fn history(&self) -> Arc<FileHistory> {
-        Arc::new(FileHistory::new(&self.root(), &self.log()))
+        Arc::new(FileHistory::new(&self.root(), &self.log(), false))
     }
 
     fn read(&self) -> TreeContents {

@@ -91,6 +91,8 @@ pub(super) struct UndoneRecords {
 #[derive(Debug, Default)]
 pub(super) struct FileJournal {
     path: PathBuf,
+    /// True if what is added stays in memory.
+    pub is_read: bool,
     /// All changes, oldest first.
     pub records: Vec<ChangeRecord>,
     /// The numbers of the records that stand.
@@ -135,6 +137,10 @@ impl FileJournal {
     /// # Errors
     /// The disk fails; nothing has changed then.
     pub fn add(&mut self, line: JournalLine) -> io::Result<()> {
+        if self.is_read {
+            self.take_in(line);
+            return Ok(());
+        }
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
         }

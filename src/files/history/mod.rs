@@ -56,6 +56,8 @@ pub struct FileHistory {
     pub root: PathBuf,
     /// The session's log.
     log: PathBuf,
+    /// True if nothing is written down: the session may be another process's.
+    is_read: bool,
     stage: Mutex<HistoryStage>,
     /// The number of calls that run.
     running: AtomicUsize,
@@ -95,11 +97,12 @@ pub enum Direction {
 }
 
 impl FileHistory {
-    /// The history of the session with this log. Nothing is read yet.
-    pub fn new(root: &Path, log: &Path) -> Self {
+    /// The history of the session with this log, of which nothing is read yet, and nothing written if it only `is_read`.
+    pub fn new(root: &Path, log: &Path, is_read: bool) -> Self {
         Self {
             root: root.to_path_buf(),
             log: log.to_path_buf(),
+            is_read,
             stage: Mutex::new(HistoryStage::Fresh),
             running: AtomicUsize::new(0),
             told: AtomicBool::new(false),
@@ -247,7 +250,7 @@ impl FileHistory {
     fn stage(&self) -> MutexGuard<'_, HistoryStage> {
         let mut held = self.lock();
         if let HistoryStage::Fresh = *held {
-            *held = match Tracker::open(&self.root, &self.log) {
+            *held = match Tracker::open(&self.root, &self.log, self.is_read) {
                 Ok(tracker) => HistoryStage::Ready(Box::new(tracker)),
                 Err(_) if !self.root.exists() => {
                     let why = format!("changes cannot be undone: {} is not there", file_name::quote(&self.root));

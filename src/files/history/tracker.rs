@@ -35,8 +35,9 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// Looks through the workspace, and records what a call changed that was killed.
-    pub fn open(root: &Path, log: &Path) -> Result<Self, ScanError> {
+    /// Looks through the workspace, and records what a call changed that was killed; in memory alone, if the session only
+    /// `is_read`.
+    pub fn open(root: &Path, log: &Path, is_read: bool) -> Result<Self, ScanError> {
         let place = contents_beside(log);
         // Of a large workspace each is megabytes.
         let (store, last) = std::thread::scope(|scope| {
@@ -44,7 +45,8 @@ impl Tracker {
             let store = ContentStore::open(&place);
             (store, last.ok().and_then(|last| last.join().ok()).unwrap_or_default())
         });
-        let (store, journal) = (store?, FileJournal::open(&journal_beside(log))?);
+        let (store, mut journal) = (store?, FileJournal::open(&journal_beside(log))?);
+        journal.is_read = is_read;
         let begun = journal_beside(log).metadata().and_then(|data| data.modified());
         let is_own = last.log == log.to_string_lossy();
         let change = last.change;
@@ -175,6 +177,9 @@ impl Tracker {
     /// Writes down what was seen, for later processes, once the last such is written.
     pub fn note_look(&mut self, log: &Path) {
         self.wait_for_note();
+        if self.journal.is_read {
+            return;
+        }
         let change = self.journal.records.last().map_or(0, |record| record.number);
         let (seen, place) = (LastLook::new(log, change, &self.view.seen), contents_beside(log));
         self.noting = Builder::new().spawn(move || seen.save(&place)).ok();

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 
+use crate::base::secrets::Redactor;
 use crate::base::text;
 use crate::safety::net::{self, Net};
 
@@ -47,7 +48,9 @@ impl CredentialRequest<'_> {
     /// # Errors
     /// A sentence: the address, and what it said.
     async fn send(mut self, net: &Net, signer: Option<&AwsKeys>) -> Result<String, String> {
-        let failed = |why: String| format!("{}: {}", self.url, text::one_line(why.trim(), 300));
+        // Of a secret that was cut, a part would stay.
+        let masked = |why: &str| Redactor::default().redact(why).into_owned();
+        let failed = |why: String| format!("{}: {}", self.url, text::one_line(masked(&why).trim(), 300));
         let url = net::parse_url(self.url).map_err(|error| failed(error.to_string()))?;
         let body = self.body();
         if !body.is_empty() {

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::base::secrets::Redactor;
 use crate::conversation::message::{FinishReason, ReplyPart, Usage};
 use crate::files::private::private_file;
-use crate::model::{ChatModel, ModelErrorKind, ReplyEnd};
+use crate::model::{ChatModel, ModelErrorKind, ReplyEnd, TakenTokens};
 
 use calls::RecordedCall;
 pub(super) use replay::ReplayedModel;
@@ -81,7 +81,14 @@ enum PieceKind {
 #[serde(rename_all = "snake_case")]
 enum ExchangeEnd {
     Reply(RecordedReply),
-    Failed { kind: ModelErrorKind, status: Option<u16>, message: String },
+    Failed {
+        kind: ModelErrorKind,
+        status: Option<u16>,
+        message: String,
+        /// What it took before it failed.
+        #[serde(default)]
+        taken: Option<TakenTokens>,
+    },
 }
 
 /// A whole reply.

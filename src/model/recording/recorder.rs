@@ -33,8 +33,8 @@ fn count_millis(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-fn failed(error: &ModelError) -> ExchangeEnd {
-    ExchangeEnd::Failed { kind: error.kind, status: error.status, message: error.message.clone() }
+fn failed(error: &ModelError, taken: Option<TakenTokens>) -> ExchangeEnd {
+    ExchangeEnd::Failed { kind: error.kind, status: error.status, message: error.message.clone(), taken }
 }
 
 impl Recorder {
@@ -62,7 +62,7 @@ impl ChatModel for RecordedModel {
                 }) as Box<dyn ReplyStream>),
                 Err(error) => {
                     // That nothing could be written is told by the next reply.
-                    let _ = self.recorder.keep(asked, Vec::new(), failed(&error));
+                    let _ = self.recorder.keep(asked, Vec::new(), failed(&error, None));
                     Err(error)
                 }
             }
@@ -109,7 +109,7 @@ impl ReplyStream for RecordedStream {
                     cost_usd: end.cost_usd,
                     streamed: end.streamed,
                 }),
-                Err(error) => failed(error),
+                Err(error) => failed(error, self.reply.count_taken()),
                 Ok(_) => return next,
             };
             if let Some((request, pieces)) = self.exchange.take()

@@ -14,7 +14,9 @@ use crate::base::tokens;
 use crate::conversation::import::read_conversation;
 use crate::files::regular::{Links, read_bytes};
 use crate::model::neutral::write_neutral;
-use crate::model::{ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream};
+use crate::model::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ReplyStream, TakenTokens,
+};
 
 /// The largest recording, in bytes.
 const LARGEST: u64 = 512 << 20;
@@ -113,6 +115,7 @@ impl ReplayedModel {
 struct ReplayedStream {
     deltas: VecDeque<Delta>,
     end: Option<Result<Delta, ModelError>>,
+    taken: Option<TakenTokens>,
 }
 
 impl ChatModel for ReplayedModel {
@@ -129,15 +132,15 @@ impl ChatModel for ReplayedModel {
                 PieceKind::Call(name) => Delta::CallBegun(name),
             });
             let deltas: VecDeque<Delta> = how.map(Delta::Notice).into_iter().chain(pieces).collect();
-            let end = match exchange.end {
-                ExchangeEnd::Reply(reply) => Ok(Delta::Finished(reply.into_end())),
-                ExchangeEnd::Failed { kind, status, message } => {
-                    Err(ModelError { status, ..ModelError::new(kind, &self.info.id, message) })
+            let (end, taken) = match exchange.end {
+                ExchangeEnd::Reply(reply) => (Ok(Delta::Finished(reply.into_end())), None),
+                ExchangeEnd::Failed { kind, status, message, taken } => {
+                    (Err(ModelError { status, ..ModelError::new(kind, &self.info.id, message) }), taken)
                 }
             };
             match end {
-                Err(error) if deltas.is_empty() => Err(error),
-                end => Ok(Box::new(ReplayedStream { deltas, end: Some(end) }) as Box<dyn ReplyStream>),
+                Err(error) if deltas.is_empty() && taken.is_none() => Err(error),
+                end => Ok(Box::new(ReplayedStream { deltas, end: Some(end), taken }) as Box<dyn ReplyStream>),
             }
         })
     }
@@ -152,6 +155,10 @@ impl ChatModel for ReplayedModel {
 }
 
 impl ReplyStream for ReplayedStream {
+    fn count_taken(&self) -> Option<TakenTokens> {
+        self.taken
+    }
+
     fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
         let next = match self.deltas.pop_front() {
             Some(delta) => Ok(delta),

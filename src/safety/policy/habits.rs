@@ -26,14 +26,14 @@ pub(super) fn find_habit(command: &Simple) -> Habit {
             let runs_only = command.program().is_some_and(|name| has_row("runs", name) || has_row("shell", name));
             let within = inside.script.commands.iter().map(find_habit).min().unwrap_or(Habit::Unknown);
             let is_sure = inside.is_transparent && inside.script.files.is_empty();
-            match (runs_only && inside.script.doubt().is_none() && !writes_files(&command.argv), is_sure) {
+            match (runs_only && inside.script.doubt().is_none() && !writes_files(command), is_sure) {
                 (false, _) => Habit::Unknown,
                 (true, true) => within,
                 (true, false) => within.min(Habit::Reads),
             }
         }
         None if command.argv.is_empty() => Habit::OnlyReads,
-        None => of_words(&command.argv),
+        None => of_words(command),
     };
     command.assigned.iter().map(|name| of_variable(name)).fold(own, Habit::min)
 }
@@ -58,7 +58,7 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
 /// True if it is a command that changes files, which its words name.
 pub(super) fn changes_files(command: &Simple) -> bool {
     let Some((Arg::Literal(path), words)) = command.argv.split_first() else { return false };
-    covers_command("files", strip_system_dir(path), words) || writes_files(&command.argv)
+    covers_command("files", strip_system_dir(path), words) || writes_files(command)
 }
 
 /// True if it is a command of git that could print what its objects hold, whatever became of the file.
@@ -97,16 +97,15 @@ fn of_variable(name: &str) -> Habit {
     }
 }
 
-fn of_words(argv: &[Arg]) -> Habit {
-    let Some(path) = argv.first().and_then(Arg::text) else { return Habit::Unknown };
+fn of_words(command: &Simple) -> Habit {
+    let Some((Arg::Literal(path), words)) = command.argv.split_first() else { return Habit::Unknown };
     let name = strip_system_dir(path);
-    if name.contains('/') || writes_files(argv) {
+    if name.contains('/') || writes_files(command) {
         return Habit::Unknown;
     }
-    if tells_of_itself(argv) {
+    if tells_of_itself(&command.argv) {
         return Habit::Reads;
     }
-    let words = &argv[1..];
     if covers_command("only-reads", name, words) {
         Habit::OnlyReads
     } else if [words, without_leading_flags(name, words)].iter().any(|words| covers_command("reads", name, words))
@@ -133,15 +132,14 @@ fn tells_of_itself(argv: &[Arg]) -> bool {
 }
 
 /// True if a word says that it writes.
-fn writes_files(argv: &[Arg]) -> bool {
-    let name = argv.first().and_then(Arg::text).unwrap_or_default();
-    let name = name.rsplit('/').next().unwrap_or_default();
+fn writes_files(command: &Simple) -> bool {
+    let name = command.program_name();
     let Some(writing) = find_rows("writes", name).next() else { return false };
     let says_so = |word: &str| fits_word(writing, word.split_once('=').map_or(word, |(flag, _)| flag));
     // The flags of these commands of git move and delete names, and `--output` writes a file.
     let names_refs = |word: &str| matches!(word, "branch" | "tag") || word.starts_with("--output");
-    (name != "git" || argv.iter().filter_map(Arg::text).any(names_refs))
-        && argv.iter().skip(1).filter_map(Arg::text).any(says_so)
+    let words = || command.argv.iter().filter_map(Arg::text);
+    (name != "git" || words().any(names_refs)) && words().skip(1).any(says_so)
 }
 
 fn without_leading_flags<'a>(name: &str, mut words: &'a [Arg]) -> &'a [Arg] {

@@ -15,7 +15,7 @@ mod grant;
 mod habits;
 mod operands;
 mod pattern;
-mod programs;
+pub mod programs;
 mod rules;
 mod shell;
 mod taint;

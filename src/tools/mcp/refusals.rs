@@ -33,7 +33,7 @@ pub(super) fn word_refusal(error: &ServiceError) -> String {
     }
 }
 
-/// The end of a sentence about a server that cannot be opened.
+/// The end of a sentence about a server that cannot be opened, whole: who shows it masks it, then cuts it.
 pub(super) fn explain_opening(error: &ClientInitializeError) -> String {
     match error {
         _ if error.is_authorization_required() => WANTS_LOGIN.to_owned(),
@@ -41,8 +41,8 @@ pub(super) fn explain_opening(error: &ClientInitializeError) -> String {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),
         ClientInitializeError::ConnectionClosed(_) => "ended before it answered".to_owned(),
         ClientInitializeError::TransportError { error, .. } => {
-            format!("cannot be reached: {}", text::one_line(&net::list_causes(error.error.as_ref()), 300))
+            format!("cannot be reached: {}", net::list_causes(error.error.as_ref()))
         }
-        error => format!("does not speak the protocol: {}", text::one_line(&error.to_string(), 300)),
+        error => format!("does not speak the protocol: {error}"),
     }
 }

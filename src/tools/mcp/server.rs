@@ -265,7 +265,7 @@ impl McpServer {
             }
             Err(why) => {
                 let why = format!("{why}{}", self.quote_errors());
-                let why = self.around.redactor.redact(&why).into_owned();
+                let why = text::one_line(&self.around.redactor.redact(&why), 600);
                 link.note_failure();
                 live.failure = Some(why.clone());
                 self.changed.notify_all();
@@ -352,7 +352,11 @@ impl McpServer {
     fn quote_errors(&self) -> String {
         let errors = self.errors.lock().expect("no holder of the text panics");
         let last = errors.trim_end().lines().last().unwrap_or_default();
-        if last.is_empty() { String::new() } else { format!(": {}", text::one_line(last, 200)) }
+        if last.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", text::one_line(&self.around.redactor.redact(last), 200))
+        }
     }
 
     /// Ends its processes.

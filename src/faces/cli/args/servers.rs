@@ -65,16 +65,19 @@ pub enum McpCommand {
     Add(McpAddArgs),
     /// Log in to a server by OAuth, in a browser
     Login {
+        /// The server's name
         #[arg(add = ArgumentValues::Servers)]
         name: String,
     },
     /// Forget the login of a server
     Logout {
+        /// The server's name
         #[arg(add = ArgumentValues::Servers)]
         name: String,
     },
     /// Remove a server from your configuration
     Remove {
+        /// The server's name
         #[arg(add = ArgumentValues::Servers)]
         name: String,
     },

@@ -22,11 +22,13 @@ pub enum ConfigCommand {
     Check,
     /// Show which file and line, variable or flag set a key
     Explain {
+        /// The key, with dots between its parts: limits.max_turns
         #[arg(add = ArgumentValues::SettingKeys)]
         key: String,
     },
     /// Print the JSON Schema of a kind of file, for editors
     Schema {
+        /// The kind, such as settings or agents; one that is unknown is answered with all
         #[arg(value_name = "KIND", add = ArgumentValues::FileKinds)]
         kind: String,
     },
@@ -69,11 +71,13 @@ pub enum PromptCommand {
     List,
     /// Print the source of a prompt
     Show {
+        /// NAME or NAME@VERSION
         #[arg(add = ArgumentValues::Prompts)]
         reference: String,
     },
     /// Print a prompt as the agent would render it here
     Render {
+        /// NAME or NAME@VERSION
         #[arg(add = ArgumentValues::Prompts)]
         reference: String,
         /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
@@ -93,8 +97,10 @@ pub enum PromptCommand {
     /// Compare two versions: their text, and the tokens of their parts
     #[command(after_help = "Example:\n  agent prompt diff system@1.0 system@2.0")]
     Diff {
+        /// The older one, as NAME@VERSION
         #[arg(value_name = "A", add = ArgumentValues::Prompts)]
         old: String,
+        /// The newer one
         #[arg(value_name = "B", add = ArgumentValues::Prompts)]
         new: String,
     },
@@ -111,8 +117,10 @@ pub enum PromptCommand {
                             -m \"Shorter rules\"\n\nWrites release.yaml, release.lock and changelog.md beside the prompt."
     )]
     Promote {
+        /// The prompt
         #[arg(add = ArgumentValues::Prompts)]
         name: String,
+        /// The version to release
         version: Version,
         /// Release it to this share of the sessions only; the production version stays
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "label")]
@@ -129,17 +137,22 @@ pub enum PromptCommand {
     },
     /// Undo the last release: the canary, else the version in production
     Rollback {
+        /// The prompt
         #[arg(add = ArgumentValues::Prompts)]
         name: String,
     },
     /// Mend its releases: labels of versions that are gone, files that cannot be read
     Repair {
+        /// The prompt
         #[arg(add = ArgumentValues::Prompts)]
         name: String,
     },
     /// Create a prompt, or the next version of one
     #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
-    New { name: String },
+    New {
+        /// The prompt: a new name, or one whose next version to begin
+        name: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -155,6 +168,7 @@ pub enum SkillCommand {
     },
     /// Print a skill: its location, its requirements, its files and its instructions
     Show {
+        /// The skill's name
         #[arg(value_name = "SKILL", add = ArgumentValues::Skills)]
         skill: String,
         /// The agent whose skill to print
@@ -253,6 +267,7 @@ pub enum ToolCommand {
     },
     /// Print the definition of a tool as the model sees it
     Show {
+        /// The tool's name
         #[arg(add = ArgumentValues::Tools)]
         name: String,
         /// The agent whose tool to print
@@ -268,6 +283,7 @@ pub enum ToolCommand {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
+    /// The tool's name
     #[arg(add = ArgumentValues::Tools)]
     pub name: String,
     /// The arguments: one JSON object

@@ -46,5 +46,8 @@ pub enum WorkerCommand {
     /// Print how many tasks wait, run and are done
     Status,
     /// Print the log of a session that a worker handed in, as it was written
-    Session { id: String },
+    Session {
+        /// The session's id
+        id: String,
+    },
 }

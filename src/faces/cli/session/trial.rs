@@ -51,6 +51,7 @@ pub(super) fn apply_trial(
     if dry_run {
         return print_visible(&describe_plan(&plan, "Would apply"));
     }
+    assembly::note_writes(config);
     let Restored { made, failed: mut told } = history.transfer(workspace, &plan.changes).map_err(failed)?;
     let made: BTreeSet<String> = made.into_iter().map(|change| change.path).collect();
     plan.retain_changes(|change| made.contains(&change.path));

@@ -78,30 +78,15 @@ fn put_back(
     part: UndoPart,
 ) -> Result<bool, CommandFailure> {
     assembly::enter_session(config, session, false)?;
-    let Some(history) = open_history(session) else { return Ok(false) };
-    let failed = |why: String| CommandFailure::word(exit::FAILED, why);
-    if let Direction::Undo(from) = direction
-        && session.find_copy().is_some()
-        && !part.force
-        && !part.dry_run
-        && let Some(path) = history.find_applied(&assembly::find_outside(config, session), from).map_err(failed)?
-    {
-        let id = session.id();
-        return Err(failed(format!(
-            "nothing was put back. {path} was applied from this trial: after `agent session apply {id}`, or `agent session \
-             discard {id}`, an undo takes it back in the workspace. Force undoes in the trial alone"
-        )));
+    if !part.dry_run {
+        assembly::note_writes(config);
     }
-    let restored = restore_files(&history, direction, part.force, part.dry_run);
-    let text = restored.map_err(failed)?;
+    let Some(history) = open_history(session) else { return Ok(false) };
+    let restored = restore_files(config, session, &history, direction, part.force, part.dry_run);
+    let text = restored.map_err(|why| CommandFailure::word(exit::FAILED, why))?;
     match &text {
         Some(text) if part.dry_run => drop(print_text(text)?),
-        Some(text) => {
-            note_progress(text.trim_end());
-            if session.find_copy().is_some() {
-                note_progress("That is in its trial: what was applied from it stays in the workspace.");
-            }
-        }
+        Some(text) => note_progress(text.trim_end()),
         None => {}
     }
     Ok(text.is_some())

@@ -1,10 +1,8 @@
 //! Skims the rest of a line that is not understood: whatever could be a command or a file in it counts as one.
 
+use super::super::programs::has_row;
 use super::reader::ShellReader;
 use super::{Arg, Redirect, Simple};
-
-/// Words after which a command begins.
-const BEFORE_COMMANDS: [&str; 8] = ["do", "then", "else", "elif", "if", "while", "until", "!"];
 
 impl ShellReader<'_> {
     /// Adds what the text after the last command that was read could run and open, whatever its quotes and brackets mean.
@@ -25,7 +23,7 @@ impl ShellReader<'_> {
             self.script.in_home.extend(after_home.map(|(_, path)| path.to_owned()));
             match word.as_str() {
                 ">" | "<" => opened = Some(word == ">"),
-                _ if argv.is_empty() && BEFORE_COMMANDS.contains(&word.as_str()) => {}
+                _ if argv.is_empty() && has_row("begins", &word) => {}
                 _ => match opened.take() {
                     Some(writes) => {
                         let target = match after_home {

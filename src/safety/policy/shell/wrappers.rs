@@ -4,28 +4,13 @@
 use super::super::programs::{find_rows, has_row};
 use super::{Arg, DEEPEST, ShellScript, Simple, WrappedCommand, read_at};
 
-/// A program that runs the rest of its words.
-struct Wrapper<'n> {
-    name: &'n str,
-    /// Single letters that take no value.
-    flags: &'static str,
-    /// Single letters that take one.
-    valued: &'static str,
-    /// Long flags, separated by `|`; those that end with `=` take a value.
-    long: &'static str,
-    /// Words between the flags and the program.
-    operands: usize,
-    /// True if it changes neither the user who runs the program nor the program itself.
-    is_transparent: bool,
-}
-
 const OPEN_ENDED: &str = "it runs another program in a way of its own";
 
 /// The command that a wrapper runs, if `argv` is a wrapper's.
 pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
-    let wrapper = || Wrapper::find(name);
+    let wrapper = || find_rows("wraps", name).next();
     let is_open_ended =
         has_row("opaque", name) || name == "ld.so" || name.starts_with("ld-") && name.contains(".so");
     let is_shell = has_row("shell", name);
@@ -43,7 +28,7 @@ pub(super) fn unwrap_command(argv: &[Arg], depth: usize) -> Option<WrappedComman
             "trap" => unwrap_trap(argv, depth),
             "alias" => Some(unwrap_alias(argv, depth)),
             "find" => unwrap_find(argv, depth),
-            _ => wrapper().and_then(|wrapper| wrapper.unwrap_argv(argv, depth)),
+            _ => unwrap_rest(name, wrapper()?, argv, depth),
         }
     }?;
     // A program elsewhere with the same name could be anything.
@@ -79,85 +64,69 @@ fn make_script(argv: Vec<Arg>, depth: usize) -> ShellScript {
     ShellScript { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..ShellScript::default() }
 }
 
-impl<'n> Wrapper<'n> {
-    fn find(name: &'n str) -> Option<Self> {
-        let mut words =
-            find_rows("wraps", name).next()?.split(' ').map(|word| if word == "-" { "" } else { word });
-        Some(Self {
-            name,
-            flags: words.next()?,
-            valued: words.next()?,
-            long: words.next()?,
-            operands: words.next()?.parse().ok()?,
-            is_transparent: words.next()? == "transparent",
-        })
+/// The rest of the words of a wrapper, which `row` of the table describes.
+fn unwrap_rest(name: &str, row: &str, argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
+    let words: Vec<&str> = row.split(' ').map(|word| if word == "-" { "" } else { word }).collect();
+    let &[flags, valued, long, operands, effect] = words.as_slice() else { return None };
+    let not_plain = || Some(guess_commands(argv, "it is not plain which of these words is the program"));
+    let mut at = 1;
+    let mut replaced = None;
+    while let Some(word) = argv.get(at) {
+        let Some(word) = word.text() else { return not_plain() };
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        let is_flag = word.len() > 1 && word.starts_with('-');
+        let is_assignment = word.find(['=', '/']).is_some_and(|at| at > 0 && word[at..].starts_with('='));
+        let sets_variable = is_assignment && !is_flag && matches!(name, "env" | "sudo" | "doas");
+        if !is_flag && !sets_variable {
+            at -= 1;
+            break;
+        }
+        if sets_variable || (name == "nice" && word[1..].bytes().all(|byte| byte.is_ascii_digit())) {
+            continue;
+        }
+        if name == "command" && matches!(word, "-v" | "-V") {
+            return None;
+        }
+        let Some((takes_next, value)) = read_flag(word, flags, valued, long) else { return not_plain() };
+        let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
+        if name == "xargs" && ["-I", "-J", "--replace"].iter().any(|flag| word.starts_with(flag)) {
+            let Some(mark) = value.filter(|mark| !mark.is_empty()) else { return not_plain() };
+            replaced = Some(mark);
+        }
+        at += usize::from(takes_next);
     }
-
-    fn unwrap_argv(&self, argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
-        let not_plain = || Some(guess_commands(argv, "it is not plain which of these words is the program"));
-        let mut at = 1;
-        let mut replaced = None;
-        while let Some(word) = argv.get(at) {
-            let Some(word) = word.text() else { return not_plain() };
-            at += 1;
-            if word == "--" {
-                break;
-            }
-            let is_flag = word.len() > 1 && word.starts_with('-');
-            let sets_variable = matches!(self.name, "env" | "sudo" | "doas") && is_assignment(word);
-            if !is_flag && !sets_variable {
-                at -= 1;
-                break;
-            }
-            if sets_variable || (self.name == "nice" && word[1..].bytes().all(|byte| byte.is_ascii_digit())) {
-                continue;
-            }
-            if self.name == "command" && matches!(word, "-v" | "-V") {
-                return None;
-            }
-            let Some((takes_next, value)) = self.flag(word) else { return not_plain() };
-            let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
-            if self.name == "xargs" && ["-I", "-J", "--replace"].iter().any(|flag| word.starts_with(flag)) {
-                let Some(mark) = value.filter(|mark| !mark.is_empty()) else { return not_plain() };
-                replaced = Some(mark);
-            }
-            at += usize::from(takes_next);
+    at += operands.parse::<usize>().ok()?;
+    let mut inner = argv.get(at..).filter(|inner| !inner.is_empty())?.to_vec();
+    if name == "xargs" {
+        match replaced {
+            Some(mark) => inner.iter_mut().for_each(|arg| forget_mark(arg, mark)),
+            None => inner.push(Arg::Unknown),
         }
-        at += self.operands;
-        let mut inner = argv.get(at..).filter(|inner| !inner.is_empty())?.to_vec();
-        if self.name == "xargs" {
-            match replaced {
-                Some(mark) => inner.iter_mut().for_each(|arg| forget_mark(arg, mark)),
-                None => inner.push(Arg::Unknown),
-            }
-        }
-        Some(WrappedCommand { script: make_script(inner, depth), at, is_transparent: self.is_transparent })
     }
-
-    /// Returns whether the flag takes the next word, and the value in it; `None` for unknown flags.
-    fn flag<'w>(&self, word: &'w str) -> Option<(bool, Option<&'w str>)> {
-        if word.starts_with("--") {
-            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-            let takes_value = self.long.split('|').any(|known| known.strip_suffix('=') == Some(name));
-            let is_known = takes_value || (value.is_none() && self.long.split('|').any(|known| known == name));
-            return is_known.then_some((takes_value && value.is_none(), value));
-        }
-        for (at, letter) in word.char_indices().skip(1) {
-            if self.valued.contains(letter) {
-                let rest = &word[at + letter.len_utf8()..];
-                return Some((rest.is_empty(), Some(rest)));
-            }
-            if !self.flags.contains(letter) {
-                return None;
-            }
-        }
-        Some((false, None))
-    }
+    Some(WrappedCommand { script: make_script(inner, depth), at, is_transparent: effect == "transparent" })
 }
 
-fn is_assignment(word: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(is_part))
+/// Returns whether a flag takes the next word, and the value in it; `None` if it is not among the flags.
+fn read_flag<'w>(word: &'w str, flags: &str, valued: &str, long: &str) -> Option<(bool, Option<&'w str>)> {
+    if word.starts_with("--") {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let takes_value = long.split('|').any(|known| known.strip_suffix('=') == Some(name));
+        let is_known = takes_value || (value.is_none() && long.split('|').any(|known| known == name));
+        return is_known.then_some((takes_value && value.is_none(), value));
+    }
+    for (at, letter) in word.char_indices().skip(1) {
+        if valued.contains(letter) {
+            let rest = &word[at + letter.len_utf8()..];
+            return Some((rest.is_empty(), Some(rest)));
+        }
+        if !flags.contains(letter) {
+            return None;
+        }
+    }
+    Some((false, None))
 }
 
 /// Makes an argument unknown if the wrapper replaces `mark` in it.
@@ -174,7 +143,6 @@ fn unwrap_shell(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
     for (at, word) in argv.iter().enumerate().skip(1) {
         let Some(word) = word.text() else { return Some(refuse_reading(INPUT)) };
         match word.strip_prefix(['-', '+']) {
-            Some("c") => takes_line = true,
             Some(letters) if !letters.is_empty() && letters.bytes().all(|byte| b"cefuvxl".contains(&byte)) => {
                 takes_line |= letters.contains('c');
             }
