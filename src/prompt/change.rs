@@ -64,11 +64,7 @@ impl PromptDesk {
         if Path::new(&prompt.origin).starts_with(&self.dir) {
             // A project's part would become one of the person's own.
             if !prompt.is_of_project() {
-                let kept = released_dir(&self.prompts, &self.name, promotion.version);
-                for (path, text) in prompt.files() {
-                    let path = kept.join(path);
-                    replace_file(&path, text.as_bytes()).map_err(|error| refuse_write(&path, &error))?;
-                }
+                self.keep_files(promotion.version, prompt)?;
             }
             let mut lock = self.lock()?;
             lock.insert(promotion.version, prompt.digest().to_owned());
@@ -82,13 +78,27 @@ impl PromptDesk {
         Ok(Some(said))
     }
 
-    /// Undoes the last promotion. Returns one sentence about it; `None` if there is nothing to undo.
+    /// Keeps the files of a version as they are. The copy appears as a whole: a folder of it would count as released.
+    fn keep_files(&self, version: Version, prompt: &Prompt) -> Result<(), PromptError> {
+        let kept = released_dir(&self.prompts, &self.name, version);
+        let new = kept.with_added_extension("new");
+        let _ = fs::remove_dir_all(&new);
+        for (path, text) in prompt.files() {
+            let path = new.join(path);
+            replace_file(&path, text.as_bytes()).map_err(|error| refuse_write(&path, &error))?;
+        }
+        let _ = fs::remove_dir_all(&kept);
+        fs::rename(&new, &kept).map_err(|error| refuse_write(&kept, &error))
+    }
+
+    /// Undoes the last promotion; a version that is not among `versions` is passed over. Returns one sentence about it;
+    /// `None` if there is nothing to undo.
     ///
     /// # Errors
     /// Those of [`PromptDesk::promote`].
-    pub fn roll_back(&self, today: Date) -> Result<Option<String>, PromptError> {
+    pub fn roll_back(&self, today: Date, versions: &[Version]) -> Result<Option<String>, PromptError> {
         let release = self.release()?;
-        let Some((next, said)) = release.rolled_back() else { return Ok(None) };
+        let Some((next, said)) = release.rolled_back(versions) else { return Ok(None) };
         let canary = release.canary.map(|canary| canary.version);
         if let Some(version) = canary.or(release.labels.get(PRODUCTION).copied()) {
             self.log(version, &format!("{today}: {said}"))?;
@@ -131,21 +141,37 @@ impl PromptDesk {
         let mut said = Vec::new();
         for (file, is_sound) in [(RELEASE, self.release().is_ok()), (LOCK, self.lock().is_ok())] {
             if !is_sound {
-                let (from, to) = (self.dir.join(file), self.dir.join(format!("{file}.unreadable")));
+                let names = (1..).map(|number| if number == 1 { String::new() } else { format!("-{number}") });
+                let mut names = names.map(|number| format!("{file}.unreadable{number}"));
+                let name = names.find(|name| !self.dir.join(name).exists()).unwrap_or_default();
+                let (from, to) = (self.dir.join(file), self.dir.join(&name));
                 fs::rename(&from, &to).map_err(|error| refuse_write(&to, &error))?;
-                said.push(format!("{file} cannot be read: it is {file}.unreadable now"));
+                let counts =
+                    if file == RELEASE { "; the latest version counts until one is promoted" } else { "" };
+                said.push(format!("{file} cannot be read: it is {name} now{counts}"));
             }
         }
         let before = self.release()?;
         let mut release = before.clone();
         let is_known = |version: &Version| versions.contains(version);
+        for version in release.history.extract_if(.., |version| !is_known(version)) {
+            said.push(format!(
+                "{version} was in production once and does not exist: it is taken out of the history"
+            ));
+        }
         for (label, version) in release.labels.extract_if(.., |_, version| !is_known(version)) {
             said.push(format!("`{label}` meant {version}, which does not exist: the label is gone"));
         }
         if let Some(canary) = release.canary.take_if(|canary| !is_known(&canary.version)) {
             said.push(format!("the canary was {}, which does not exist: there is none now", canary.version));
         }
-        release.history.retain(is_known);
+        if before.labels.contains_key(PRODUCTION)
+            && !release.labels.contains_key(PRODUCTION)
+            && let Some(version) = release.history.pop()
+        {
+            said.push(format!("`{PRODUCTION}` is {version} again, which it was before"));
+            release.labels.insert(PRODUCTION.to_owned(), version);
+        }
         if release == Release::default() && release != before {
             // Without releases the latest version counts.
             let path = self.dir.join(RELEASE);
@@ -194,9 +220,10 @@ mod tests {
 
     use super::PromptDesk;
     use crate::config::PromptDir;
-    use crate::prompt::{Promotion, Registry};
+    use crate::prompt::{Promotion, Registry, Version};
 
     const TODAY: Date = Date::constant(2026, 1, 2);
+    const V1_0: Version = Version { major: 1, minor: 0 };
 
     fn promote(prompts: &std::path::Path, to: &str) -> Option<String> {
         let desk = PromptDesk::open(prompts, "mine").expect("a desk");
@@ -222,10 +249,47 @@ mod tests {
             file("release.lock").starts_with("v1.0: 7692c3ad3540bb80") && file("release.lock").contains("v1.1: ")
         );
         assert!(file("changelog.md").contains("- 2026-01-02: v1.1 is `production` instead of v1.0. Why."));
-        let back = PromptDesk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY).expect("a way back");
+        let back =
+            PromptDesk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY, &[V1_0]).expect("a way back");
         assert_eq!(back.as_deref(), Some("v1.0 is `production` again instead of v1.1"));
         assert_eq!(file("release.yaml"), "labels: { production: v1.0 }\n");
         assert_eq!(fs::read_dir(dir.path().join("mine")).expect("listed").count(), 6, "no file is left over");
+    }
+
+    #[test]
+    fn what_a_killed_promotion_left_is_no_release() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let left = dir.path().join("mine/released/v1.0.new/mine");
+        fs::create_dir_all(&left).expect("made");
+        fs::write(left.join("v1.0.md"), "ha").expect("a file");
+        fs::write(dir.path().join("mine/v1.0.md"), "whole").expect("a file");
+        assert!(promote(dir.path(), "v1.0").is_some());
+        let names = fs::read_dir(dir.path().join("mine/released")).expect("listed");
+        let names: Vec<_> = names.map(|entry| entry.expect("read").file_name()).collect();
+        assert_eq!(names, ["v1.0"]);
+        let kept = fs::read_to_string(dir.path().join("mine/released/v1.0/mine/v1.0.md"));
+        assert_eq!(kept.expect("kept"), "whole");
+    }
+
+    #[test]
+    fn a_repair_overwrites_nothing_and_goes_back_to_what_was_before() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = |name: &str| dir.path().join("mine").join(name);
+        fs::create_dir(dir.path().join("mine")).expect("a directory");
+        let desk = PromptDesk::open(dir.path(), "mine").expect("a desk");
+        for text in ["{", "["] {
+            fs::write(file("release.yaml"), text).expect("written");
+            assert!(desk.repair(&[V1_0]).expect("repaired")[0].contains("the latest version counts"));
+        }
+        let aside = |name: &str| fs::read_to_string(file(name)).expect(name);
+        assert_eq!(
+            ["", "-2"].map(|number| aside(&format!("release.yaml.unreadable{number}"))),
+            ["{".to_owned(), "[".to_owned()]
+        );
+        fs::write(file("release.yaml"), "labels: { production: v1.1 }\nhistory: [v1.0, v0.9]\n").expect("written");
+        let said = desk.repair(&[V1_0]).expect("repaired");
+        assert!(said.len() == 3 && said[2].contains("`production` is v1.0 again"), "{said:?}");
+        assert_eq!(aside("release.yaml"), "labels: { production: v1.0 }\n");
     }
 
     #[test]

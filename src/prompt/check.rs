@@ -97,7 +97,9 @@ impl Prompt {
             }
         }
         for name in &declared {
-            let mut read = own.iter().map(String::as_str).chain(of_modules.iter().copied());
+            // What is given stands under `vars` too.
+            let by_name = own.iter().map(|name| name.strip_prefix("vars.").unwrap_or(name));
+            let mut read = by_name.chain(of_modules.iter().copied());
             if !read.any(|read| covers(name, read) || covers(read, name)) && self.version.is_some() {
                 let why = format!("declares `{name}`, which nothing in it reads: remove it");
                 let is_required = self.head.required_vars.iter().any(|own| own == name);
@@ -188,6 +190,10 @@ mod tests {
             ("---\nrequired_vars: [q]\nuntrusted: [q]\n---\nDo {{ q }}.\n", "Some(5) `q` comes from outside"),
             ("---\nmessages:\n  - user: \"{{ b.c }}\"\n---\n", "Some(3) reads `b.c`, which nothing gives"),
             (
+                "---\nrequired_vars: [q]\nuntrusted: [q]\n---\nDo {{ vars.q }}.\n",
+                "`q` comes from outside, and nothing delimits it",
+            ),
+            (
                 "---\nrequired_vars: [q]\nuntrusted: [q]\nmessages:\n  - user: Do {{ q }}.\n---\n",
                 "Some(5) `q` comes from outside",
             ),
@@ -202,6 +208,7 @@ mod tests {
         for text in [
             "{{ agent.name }} {{ tools | length }} {% for t in tools %}{{ t.name }}{% endfor %}{{ vars.x | default('') }}",
             "---\nrequired_vars: [q]\nuntrusted: [q]\n---\n<request>\n{{ q }}\n</request>\n{{ q | tojson }}\n```\n{{- q }}\n```\n",
+            "---\nrequired_vars: [q]\nuntrusted: [q]\n---\n<request>\n{{ vars.q }}\n</request>\n",
             "---\nreminder: JSON alone.\n---\nReply {\"tool\": \"none\"} where none fits.\nJSON alone.\n",
             "---\nrequired_vars: [q]\nreminder: x\nmessages:\n  - { placeholder: history }\n  - user: \"{{ q }} x\"\n---\n",
             "{% set x = 1 %}{{ x }}{{ datetime.now().year }}{{ termination_reason }}{{ parts | length }}",

@@ -47,12 +47,13 @@ impl Release {
     }
 
     /// The release before the last promotion, and one sentence about it: without the canary, if there is one, else with
-    /// the previous version in production. `None` if there is neither.
-    pub fn rolled_back(&self) -> Option<(Self, String)> {
+    /// the last of `versions` that was in production before. `None` if there is neither.
+    pub fn rolled_back(&self, versions: &[Version]) -> Option<(Self, String)> {
         let mut next = self.clone();
         if let Some(canary) = next.canary.take() {
             return Some((next, format!("the canary {} is taken back", canary.version)));
         }
+        while next.history.pop_if(|version| !versions.contains(version)).is_some() {}
         let version = next.history.pop()?;
         let old = next.labels.insert(PRODUCTION.to_owned(), version);
         let instead = old.map(|old| format!(" instead of {old}")).unwrap_or_default();
@@ -125,10 +126,11 @@ mod tests {
         assert_eq!(whole.write(""), "labels: { production: v1.1 }\nhistory: [v1.0]\n");
         assert_eq!(Release::parse("r", &whole.write("")), Ok(whole.clone()), "what is written reads back");
         assert_eq!(whole.promote(&promotion("v1.1", None), version("v1.1")), None);
-        let (back, said) = whole.rolled_back().expect("a version before");
+        let known = [version("v1.0"), version("v1.1")];
+        let (back, said) = whole.rolled_back(&known).expect("a version before");
         assert_eq!(said, "v1.0 is `production` again instead of v1.1");
-        assert_eq!(back.rolled_back(), None);
-        let (without, said) = canary.rolled_back().expect("a canary");
+        assert_eq!((back.rolled_back(&known), whole.rolled_back(&known[1..])), (None, None), "v1.0 may be gone");
+        let (without, said) = canary.rolled_back(&known).expect("a canary");
         assert_eq!((without.canary, said.as_str()), (None, "the canary v1.1 is taken back"));
     }
 

@@ -10,7 +10,7 @@ use crate::template::{self, Value};
 use super::head::PromptHead;
 
 /// The name of the user's variables.
-const VARS: &str = "vars";
+pub(super) const VARS: &str = "vars";
 
 /// The context, completed by the defaults of a head and overridden by the user's variables that the head declares.
 ///

@@ -115,6 +115,40 @@ fn what_failed_is_run_again_only_on_request() {
 }
 
 #[test]
+fn what_failed_stays_until_it_has_another_result() {
+    for order in [&[][..], &["--unordered"]] {
+        let (place, gate) = (Place::new(), Gate::new());
+        let held = gate.clone();
+        let server = Server::answering(move |request, at| match (at, request.user()) {
+            (1 | 2, _) => Reply::error(400, "no"),
+            (4, _) => Reply::text("late").gate(&held, 0),
+            (_, said) => Reply::text(&said.split_whitespace().last().unwrap_or("").to_uppercase()),
+        });
+        let words = [&["--jobs", "1", "--output-file", "out.jsonl", "Say {{ item }}"][..], order].concat();
+        let run = |more: &[&str]| map(&place, &server, &[&words[..], more].concat(), "one\ntwo\nthree\n");
+        let results = || texts(&read_rows(&place), "result").into_iter().collect::<BTreeSet<_>>();
+        run(&[]).run().exits(1);
+        let running = run(&["--retry-failed"]).spawn();
+        while server.requests().len() < 5 || !place.read("out.jsonl").contains("TWO") {
+            std::thread::yield_now();
+        }
+        running.signal(Signal::SIGKILL);
+        running.wait();
+        run(&[]).run().exits(1).stderr_has("2 done, 1 failed");
+        assert_eq!(read_rows(&place).len(), 3, "one line for each item");
+        assert_eq!(results(), ["ONE", "TWO", ""].map(str::to_owned).into());
+        assert!(read_rows(&place).iter().any(|row| row["reason"].as_str().is_some_and(|why| why.contains("no"))));
+        assert_eq!(server.requests().len(), 5);
+        gate.open();
+        run(&["--retry-failed"]).run().success().stderr_has("2 results are finished");
+        assert_eq!(read_rows(&place).len(), 3, "one line for each item");
+        assert_eq!(results(), ["ONE", "TWO", "THREE"].map(str::to_owned).into());
+        assert_eq!(server.requests().len(), 6);
+        assert!(!place.exists("out.jsonl.journal") && !place.exists("out.jsonl.new"));
+    }
+}
+
+#[test]
 fn what_is_finished_stays_when_its_items_do_not_come_again() {
     let place = Place::new();
     let server = Server::answering(|request, _| Reply::text(request.user()));

@@ -64,13 +64,29 @@ fn a_version_is_promoted_once_its_tests_pass_and_taken_back() {
 }
 
 #[test]
+fn the_first_release_leaves_no_draft_to_go_back_to() {
+    let run = Run::new().args(["prompt", "promote", "mine", "1.0"]);
+    let run = run.config("prompts/mine/v1.0.md", ONE).config("prompts/mine/v1.1.md", TWO);
+    let first = run.config("prompts/mine/tests.yaml", &cases("Version")).run().success();
+    assert_eq!(first.stdout, "mine: v1.0 is `production`\n");
+    let back = Run::at(&first.place).args(["prompt", "rollback", "mine"]).run().exits(2);
+    back.stderr_has("there is nothing to roll back");
+}
+
+#[test]
 fn a_changed_module_or_a_broken_release_bricks_nothing() {
-    let prompt = "---\ndescription: d\nmodules: [part@1.0, body]\n---\nBody.\n";
+    let prompt = "---\ndescription: d\nmodules: [part@1.0, body]\n---\nBody{% include 'two/end.txt' %}\n";
     let run = Run::new().config("prompts/two/v1.0.md", prompt).config("prompts/modules/part/v1.0.md", "Part.\n");
+    let run = run.config("prompts/two/end.txt", ".");
     let place = run.args(["prompt", "promote", "two", "1.0", "--force"]).run().success().place;
     let at = |args: &[&str]| Run::at(&place).args(args.iter().copied());
     let show = at(&["prompt", "render", "two"]).config("prompts/modules/part/v1.0.md", "Other.\n").run().success();
     show.stdout_is("Part.\n\nBody.\n").stderr_has("modules/part/v1.0.md was edited after two@v1.0 was released");
+    at(&["prompt", "show", "two"])
+        .config("prompts/modules/part/v1.0.md", "Part.\n")
+        .config("prompts/two/end.txt", "!")
+        .run()
+        .stderr_has("two/end.txt was edited after two@v1.0 was released");
     at(&["prompt", "promote", "two", "1.0", "--label", "a: b", "--force"])
         .run()
         .exits(2)

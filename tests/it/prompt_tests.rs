@@ -190,6 +190,12 @@ fn what_is_recorded_is_replayed_without_a_model_until_the_prompt_changes() {
     assert_eq!(server.requests().len(), 4);
     test(Run::at(&place), &["greet", "--update-recordings", "--runs", "2"]).server(&server).run().success();
     assert_eq!(server.requests().len(), 6);
+    // Another file renews its own cases alone.
+    let other = run(Run::at(&place))
+        .file("other.yaml", "cases: [ { name: one, vars: { who: Ann }, assert: [contains: Hello] } ]\n");
+    let other = test(other, &["greet", "--file", "other.yaml", "--update-recordings"]);
+    other.server(&server).run().success();
+    test(Run::at(&place), &["greet", "--replay"]).run().success().stdout_has("it says hello     2/2  100 %");
 
     let changed = Run::at(&place).config("prompts/greet/v1.0.md", &GREET.replace("greet", "welcome"));
     let out = test(changed, &["greet", "--replay"]).run().exits(100);

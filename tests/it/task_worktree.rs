@@ -185,6 +185,31 @@ fn what_a_killed_helper_changed_is_on_a_branch_after_the_next_start() {
 }
 
 #[test]
+fn what_a_killed_map_changed_is_on_a_branch_after_the_next_one() {
+    let (place, gate) = (repository(), Gate::new());
+    let held = gate.clone();
+    let server = Server::answering(move |request, _| match request.tool_results().len() {
+        0 => Reply::call("write_file", &json!({ "path": "b.txt", "content": "new\n" })),
+        _ => Reply::text("done").gate(&held, 0),
+    });
+    let map = |input: &str| {
+        let words = ["map", "--isolate", "worktree", "--approve", "edits", "{{ item }}"];
+        Run::at(&place).args(words).server(&server).stdin(input)
+    };
+    let running = map("one\n").spawn();
+    gate.reached();
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    let trial =
+        Run::at(&place).args(["run", "hello", "--trial"]).server(&Server::start([Reply::text("hello")])).run();
+    assert!(!trial.success().stderr.contains("is on the branch"), "a copy goes with its branches");
+    let next = map("").run().success();
+    let next = next.stderr_has("what map changed before it was killed is on the branch agent/map-");
+    assert_eq!(kept_file(&place, &next.stderr), "new\n");
+    assert_tidy(&place);
+}
+
+#[test]
 fn the_worktree_of_a_running_helper_is_left_alone() {
     let place = repository();
     let gate = Gate::new();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::agent::exit::Ending;
 use crate::agent::limits::ReachedLimit;
 use crate::agent::window::Ruler;
-use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, TurnStop, run_input};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, RunInput, TurnStop, UnfinishedWork, run_input};
 use crate::base::output::ToolError;
 use crate::config::Config;
 use crate::conversation::EventSink;
@@ -47,6 +47,8 @@ pub struct MapRunner {
     shared: Option<Arc<Agent>>,
     /// The sizes of what all tasks begin with, once one has ended.
     ruler: OnceLock<Box<Ruler>>,
+    /// What killed runs left, and the worktrees of tasks that could not begin.
+    unfinished: Arc<UnfinishedWork>,
     /// What the first assembly warned of.
     pub warnings: Vec<String>,
     /// Opens what sees the events of one task; `None`: nothing does.
@@ -138,12 +140,14 @@ impl MapRunner {
             ledger,
             shared: None,
             ruler: OnceLock::new(),
+            unfinished: Arc::default(),
             warnings: Vec::new(),
             open_sink: None,
             cancel: Cancel::default(),
         };
         let (agent, warnings) = runner.assemble(workspace, None)?;
         runner.warnings = warnings;
+        runner.unfinished = Arc::clone(&agent.unfinished);
         // Prompts may read the item, and their agent holds what they read.
         runner.shared = (isolation.is_none() && runner.options.prompt.is_none()).then(|| Arc::new(agent));
         Ok(runner)
@@ -152,6 +156,11 @@ impl MapRunner {
     /// Returns once a first request was answered.
     pub async fn first_answer(&self) {
         self.gate.first_answer().await;
+    }
+
+    /// Does what killed runs and these tasks left to be done. Returns the lines for the person.
+    pub async fn finish_left_work(&self) -> Vec<String> {
+        self.unfinished.finish().await
     }
 
     /// The number of tasks whose request waits for the server's limit.
@@ -270,7 +279,8 @@ impl MapRunner {
         match self.isolation {
             None => Ok(TaskPlace::Shared),
             Some(TaskIsolation::Worktree) => {
-                let ground = AgentInputs::new(&self.config, &self.workspace, &self.options, Arc::new(Nobody));
+                let mut ground = AgentInputs::new(&self.config, &self.workspace, &self.options, Arc::new(Nobody));
+                ground.unfinished = Arc::clone(&self.unfinished);
                 let worktree = Worktree::add(&ground, "map").await.map_err(refuse_isolation)?;
                 let workspace = worktree.workspace(&self.workspace).map_err(refuse_isolation)?;
                 Ok(TaskPlace::Worktree(worktree, workspace))

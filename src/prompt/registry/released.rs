@@ -28,6 +28,14 @@ impl Registry {
         Ok(versions)
     }
 
+    /// True if a version of it was released anywhere.
+    ///
+    /// # Errors
+    /// Nothing has that name, or a `release.yaml` is wrong.
+    pub fn is_released(&self, name: &str) -> Result<bool, PromptError> {
+        Ok(self.family(name)?.is_released)
+    }
+
     /// The version as it was released: composed of the files that were kept then, whatever has changed since.
     pub(super) fn read_released(
         &self,
@@ -54,7 +62,11 @@ impl Registry {
             let now = own.find_map(|layer| layer.read(&path).ok().flatten())?;
             (now != part.text()).then_some(path)
         });
-        if let [first, ..] = edited.collect::<Vec<_>>().as_slice() {
+        let included = self.read_includes(prompt.body())?;
+        let included = prompt.included.iter().filter(|(path, text)| {
+            included.get(*path).is_some_and(|(owner, now)| *owner == Owner::Person && now != *text)
+        });
+        if let Some(first) = edited.chain(included.map(|(path, _)| path.clone())).next() {
             self.warn(format!(
                 "{first} was edited after {name}@{version} was released; runs use what was released: `agent prompt new \
                  {name}` begins a version with the edit"

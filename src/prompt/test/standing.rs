@@ -15,7 +15,7 @@ pub const TESTS: &str = "tests.yaml";
 /// The result of a version's tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionStanding {
-    /// Cases in its test file; 0 if there is none.
+    /// Cases in its test file that count; 0 if there is none.
     pub cases: usize,
     /// One sentence for each case that does not pass, and for a test file that cannot be read.
     pub failures: Vec<String>,
@@ -39,7 +39,8 @@ pub fn judge_standing(registry: &Registry, prompt: &Prompt, sample: &template::V
         Ok(recordings) => recordings,
         Err(why) => return refuse(suite.cases.len(), vec![why]),
     };
-    let failures = suite.cases.iter().filter(|case| case.weight > 0.0).filter_map(|case| {
+    let counted: Vec<_> = suite.cases.iter().filter(|case| case.weight > 0.0).collect();
+    let failures = counted.iter().filter_map(|case| {
         let outcome = if case.render {
             Ok(run_rendered(prompt, case, sample))
         } else {
@@ -54,7 +55,7 @@ pub fn judge_standing(registry: &Registry, prompt: &Prompt, sample: &template::V
             )),
         }
     });
-    VersionStanding { cases: suite.cases.len(), failures: failures.collect() }
+    VersionStanding { cases: counted.len(), failures: failures.collect() }
 }
 
 /// The recorded runs of a version, from beside the prompt; empty if there are none.
@@ -163,6 +164,9 @@ mod tests {
             "{failed:?}"
         );
         assert!(recorded("0123", "hi").failures[0].contains("stale"));
+
+        let reported = "cases:\n- { name: r, render: true, weight: 0, assert: [contains: x] }\n";
+        assert_eq!(stands(&[prompt, ("greet/tests.yaml", reported)]), VersionStanding::default());
 
         let wrong = stands(&[prompt, ("greet/tests.yaml", "cases: []")]);
         assert!(wrong.failures[0].contains("tests.yaml:1:8"), "{wrong:?}");

@@ -136,6 +136,10 @@ impl Drop for Worktree {
 
 /// Finds the worktrees of helpers in this workspace whose process was killed. Their changes are kept with the next run.
 pub(in super::super) fn recover_worktrees(ground: &AgentInputs) {
+    // A branch that is made in a copy goes with it, and the directory would be gone.
+    if Worktree::find_obstacle(&ground.workspace).is_some() {
+        return;
+    }
     let all = ground.config.dirs.cache.join("worktrees");
     let Ok(locks) = Dir::open(&all).and_then(|all| all.entries()) else { return };
     let of_this = ground.workspace.root().join(".git").join("worktrees");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 
 use crate::agent::assembly::TaskIsolation;
 
@@ -14,7 +14,8 @@ use super::values::parse_one_of;
     after_help = "Examples:\n  agent map \"Translate to French: {{ item }}\" < lines.txt\n  agent map \"Label this issue: {{ \
                   item.title }}\" --schema label.json --output-file labels.jsonl < issues.jsonl\n\nThe same command goes \
                   on with an --output-file that is not complete. Exit codes: 0 when all are done, 1 when some failed, 8 at \
-                  --max-cost."
+                  --max-cost.",
+    mut_args(hide_for_many)
 )]
 pub struct MapArgs {
     /// The task of each line: {{ item }} is the line, {{ item.FIELD }} a field of its JSON object
@@ -49,6 +50,12 @@ pub struct MapArgs {
     /// A JSON Schema that each answer must match
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
+}
+
+/// Hides the options of one run, which `agent map` refuses.
+fn hide_for_many(arg: Arg) -> Arg {
+    let is_of_one = ["files", "session", "fork", "at", "continue_latest"].contains(&arg.get_id().as_str());
+    if is_of_one { arg.hide(true) } else { arg }
 }
 
 /// Where tasks run, if it is not here.

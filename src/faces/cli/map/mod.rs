@@ -32,7 +32,7 @@ use super::signals::Signals;
 use super::{CommandFailure, CommandOutcome, close_export, exit, note_progress, run, warn_person};
 use input::{MapItem, MapItems};
 use progress::{KnownIds, MapProgress, StopSwitch};
-use results::{FinishedLine, GoingOn, OpenedResults, ResultRow, ResultWriter, VERSION, WrittenRow};
+use results::{FinishedLine, GoingOn, OpenedResults, ResultRow, ResultWriter, RowPlace, VERSION, WrittenRow};
 use runner::TaskRunner;
 
 /// What tasks may do.
@@ -97,12 +97,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     let runner = queued.map_or_else(|| make().map(TaskRunner::Here), |queued| Ok(TaskRunner::Queue(queued)))?;
     #[cfg(not(feature = "scale"))]
     let runner = TaskRunner::Here(make()?);
-    let going_on = GoingOn {
-        task: &digest,
-        is_forced: args.force,
-        retries_failed: args.retry_failed,
-        is_ordered: !args.unordered,
-    };
+    let going_on = GoingOn { task: &digest, is_forced: args.force, is_ordered: !args.unordered };
     let opened = match &args.output_file {
         Some(path) => results::open_file(path, going_on).map_err(CommandFailure::usage)?,
         None => results::open_stdout(!args.unordered)?,
@@ -110,11 +105,9 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     if !setup.global.quiet {
         runner.warnings().iter().for_each(|warning| warn_person(warning));
         note_progress(runner.describe_place().unwrap_or_else(|| describe_isolation(isolation)));
-        if !opened.finished.is_empty() {
-            note_progress(&format!(
-                "{} are finished and are not run again.",
-                count_results(opened.finished.len())
-            ));
+        let stay = opened.finished.values().filter(|line| !(args.retry_failed && line.has_failed)).count();
+        if stay > 0 {
+            note_progress(&format!("{} are finished and are not run again.", count_results(stay)));
         }
     }
     let stop = Arc::new(StopSwitch::default());
@@ -126,6 +119,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
         jobs: args.jobs.map_or_else(|| runner.usual_jobs(), usize::from),
         runner: Arc::new(runner),
         stop,
+        retries_failed: args.retry_failed,
         is_ordered: !args.unordered,
         is_quiet: setup.global.quiet,
         bar: setup.bar(),
@@ -187,20 +181,28 @@ struct MapJob {
     runner: Arc<TaskRunner>,
     stop: Arc<StopSwitch>,
     jobs: usize,
+    retries_failed: bool,
     is_ordered: bool,
     is_quiet: bool,
     bar: Bar,
 }
 
-/// A task that runs, as its result names it.
-type EndedTask = (usize, String, Result<MapOutcome, SetupError>);
+/// A task that ran, as its result names it.
+struct EndedTask {
+    at: usize,
+    id: String,
+    /// Its failed line of an earlier run.
+    replaced: Option<RowPlace>,
+    ended: Result<MapOutcome, SetupError>,
+}
 
 impl MapJob {
     async fn run_all(self, mut items: MapItems, opened: OpenedResults) -> CommandOutcome {
-        let OpenedResults { writer, finished } = opened;
+        let OpenedResults { writer, mut finished } = opened;
         let (mut running, mut progress) = (JoinSet::<EndedTask>::new(), MapProgress::default());
         let (mut ids, began) = (KnownIds::default(), Instant::now());
         let (mut is_warm, mut wrong) = (false, None);
+        self.runner.finish_left_work().await;
         loop {
             let is_stopping = self.stop.is_draining() || self.runner.is_exhausted() || writer.has_failed();
             // The common beginning is sent once before the others ask.
@@ -213,14 +215,13 @@ impl MapJob {
             tokio::select! {
                 Some(ended) = running.join_next() => {
                     is_warm = true;
-                    let (at, id, ended) = ended?;
-                    self.take_end(at, &id, ended, &writer, &mut progress);
+                    self.take_end(ended?, &writer, &mut progress);
                 }
                 item = items.next(), if wants => match item {
                     Ok(Some(item)) => {
                         let at = progress.read;
                         progress.read += 1;
-                        self.take_item(at, ids.name(item), &finished, &writer, &mut running, &mut progress);
+                        self.take_item(at, ids.name(item), &mut finished, &writer, &mut running, &mut progress);
                     }
                     Ok(None) => progress.is_read = true,
                     Err(error) => {
@@ -235,6 +236,7 @@ impl MapJob {
             progress.estimate(began.elapsed(), items.estimate_count(progress.read));
             self.tell(&mut progress, running.len());
         }
+        self.runner.finish_left_work().await;
         let waiting = writer.finish();
         drop(self.bar);
         match waiting {
@@ -274,12 +276,16 @@ impl MapJob {
         &self,
         at: usize,
         item: MapItem,
-        finished: &HashMap<String, FinishedLine>,
+        finished: &mut HashMap<String, FinishedLine>,
         writer: &ResultWriter,
         running: &mut JoinSet<EndedTask>,
         progress: &mut MapProgress,
     ) {
         let MapItem { id, value, .. } = item;
+        let is_retried = |line: &FinishedLine| self.retries_failed && line.has_failed;
+        // It is taken once: a later line with the same id replaces nothing.
+        let replaced = if finished.get(&id).is_some_and(is_retried) { finished.remove(&id) } else { None };
+        let replaced = replaced.map(|line| line.place);
         if let Some(kept) = finished.get(&id).filter(|_| value.is_ok()) {
             progress.kept += 1;
             progress.kept_failed += usize::from(kept.has_failed);
@@ -297,13 +303,13 @@ impl MapJob {
                 let runner = Arc::clone(&self.runner);
                 running.spawn(async move {
                     let ended = runner.run(&id, task).await;
-                    (at, id, ended)
+                    EndedTask { at, id, replaced, ended }
                 });
             }
             Err(why) => {
                 progress.failed += 1;
-                let row = self.fail(&id, exit::USAGE, &why);
-                writer.add(WrittenRow::New(at, write_row(&row)));
+                let line = self.fail(&id, exit::USAGE, &why).write();
+                writer.add(WrittenRow::New { at, line, replaced });
             }
         }
     }
@@ -326,14 +332,8 @@ impl MapJob {
     }
 
     /// Writes the result of a task. One that was interrupted, or that `--max-cost` of all tasks stopped, is not finished.
-    fn take_end(
-        &self,
-        at: usize,
-        id: &str,
-        ended: Result<MapOutcome, SetupError>,
-        writer: &ResultWriter,
-        progress: &mut MapProgress,
-    ) {
+    fn take_end(&self, task: EndedTask, writer: &ResultWriter, progress: &mut MapProgress) {
+        let EndedTask { at, id, replaced, ended } = task;
         if let Ok(outcome) = &ended {
             progress.usage += outcome.usage;
             progress.cost.add(&outcome.usage, outcome.cost);
@@ -342,7 +342,7 @@ impl MapJob {
         let row = match &ended {
             Err(_) if self.runner.cancel().is_triggered() => return,
             Ok(outcome) if outcome.is_unfunded || outcome.ending.status == RunStatus::Interrupted => return,
-            Err(error) => self.fail(id, exit::FAILED, &error.message),
+            Err(error) => self.fail(&id, exit::FAILED, &error.message),
             Ok(outcome) => {
                 let ending = &outcome.ending;
                 ResultRow {
@@ -354,7 +354,7 @@ impl MapJob {
                     duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
                     session: outcome.session.as_deref(),
                     branch: outcome.branch.as_deref(),
-                    ..self.fail(id, ending.code, "")
+                    ..self.fail(&id, ending.code, "")
                 }
             }
         };
@@ -363,7 +363,7 @@ impl MapJob {
         } else {
             progress.failed += 1;
         }
-        writer.add(WrittenRow::New(at, write_row(&row)));
+        writer.add(WrittenRow::New { at, line: row.write(), replaced });
     }
 
     fn tell(&self, progress: &mut MapProgress, running: usize) {
@@ -387,12 +387,6 @@ fn write_task(template: Option<&Template>, item: &Value) -> Result<Option<String
     let Some(template) = template else { return Ok(None) };
     let context = convert_value(&serde_json::json!({ "item": item }));
     template.render(&context).map(Some).map_err(|error| error.to_string())
-}
-
-fn write_row(row: &ResultRow<'_>) -> Vec<u8> {
-    let mut line = serde_json::to_vec(row).unwrap_or_default();
-    line.push(b'\n');
-    line
 }
 
 fn count_results(count: usize) -> String {

@@ -1,8 +1,9 @@
 //! The results of many tasks: one line each, in the order of the input, or as they come.
 //!
 //! A result is finished once it is on disk: in the output itself, or in the journal beside it while results before it are
-//! missing. Whoever goes on with an output takes what is finished from both. A thread writes, several results at once, so
-//! that the disk is waited for once.
+//! missing. Whoever goes on with an output takes what is finished from both. A failed line stays until its task has
+//! another one: then the later line counts, and the earlier one goes at the end, or at the next start. A thread writes,
+//! several results at once, so that the disk is waited for once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -44,6 +45,15 @@ pub struct ResultRow<'a> {
     pub task: &'a str,
 }
 
+impl ResultRow<'_> {
+    /// Its line.
+    pub fn write(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
 /// What going on needs to know of a line.
 #[derive(Debug, Deserialize)]
 struct FinishedRow {
@@ -53,10 +63,10 @@ struct FinishedRow {
     task: String,
 }
 
-/// Where a finished line lies in the journal, in bytes.
+/// Where a finished line lies in the journal, in bytes; without order, in the output.
 pub type RowPlace = (u64, usize);
 
-/// A line that is not run again.
+/// A line of an earlier run.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishedLine {
     pub place: RowPlace,
@@ -65,7 +75,12 @@ pub struct FinishedLine {
 
 /// A line for the writer, with its position among all.
 pub enum WrittenRow {
-    New(usize, Vec<u8>),
+    New {
+        at: usize,
+        line: Vec<u8>,
+        /// The failed line of the same task.
+        replaced: Option<RowPlace>,
+    },
     /// It was finished before.
     Kept(usize, RowPlace),
 }
@@ -76,14 +91,13 @@ pub struct GoingOn<'a> {
     /// The digest that its lines must have.
     pub task: &'a str,
     pub is_forced: bool,
-    pub retries_failed: bool,
     pub is_ordered: bool,
 }
 
 /// An output that was opened, and what is finished in it.
 pub struct OpenedResults {
     pub writer: ResultWriter,
-    /// By id. In an output without order, the places mean nothing.
+    /// By id.
     pub finished: HashMap<String, FinishedLine>,
 }
 
@@ -130,11 +144,12 @@ pub fn open_stdout(is_ordered: bool) -> io::Result<OpenedResults> {
         output: Box::new(io::stdout()),
         synced: None,
         journal,
-        journal_path: None,
+        path: None,
         journal_len: 0,
         next: 0,
         ready: BTreeMap::new(),
         kept: 0,
+        replaced: Vec::new(),
     };
     Ok(OpenedResults { writer: ResultWriter::spawn(state), finished: HashMap::new() })
 }
@@ -144,7 +159,7 @@ pub fn open_stdout(is_ordered: bool) -> io::Result<OpenedResults> {
 /// # Errors
 /// A sentence: it holds something else, results of another task, or the disk fails.
 pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, String> {
-    let journal_path = path.with_added_extension("journal");
+    let journal_path = name_journal(path);
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let mut finished = HashMap::new();
     // What both hold goes to a new file, which replaces one of them.
@@ -176,13 +191,18 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
         synced: Some(output.try_clone().map_err(failed)?),
         output: Box::new(output),
         journal,
-        journal_path: going_on.is_ordered.then_some(journal_path),
+        path: Some(path.to_owned()),
         journal_len: len,
         next: 0,
         ready: BTreeMap::new(),
         kept: if going_on.is_ordered { finished.len() } else { 0 },
+        replaced: Vec::new(),
     };
     Ok(OpenedResults { writer: ResultWriter::spawn(state), finished })
+}
+
+fn name_journal(output: &Path) -> PathBuf {
+    output.with_added_extension("journal")
 }
 
 /// Locks what another process would hold that writes the same output. It is held until the file that replaces it is.
@@ -214,6 +234,7 @@ fn collect_finished(
     let opened = regular::open_file(path, Links::Follow).map_err(|why| format!("{} {why}", path.display()))?;
     let Some((file, _)) = opened else { return Ok(len) };
     let mut lines = BufReader::new(file);
+    let (mut latest, mut read) = (HashMap::new(), 0);
     for number in 1.. {
         let mut line = Vec::new();
         // A line without its end was being written when the run ended.
@@ -232,15 +253,44 @@ fn collect_finished(
             ));
         }
         // What is wrong with a line of the input is found again.
-        let is_kept = row.exit_code != exit::USAGE && (row.exit_code == exit::DONE || !going_on.retries_failed);
-        if is_kept && !finished.contains_key(&row.id) {
-            into.write_all(&line).map_err(failed)?;
-            let kept = FinishedLine { place: (len, line.len()), has_failed: row.exit_code != exit::DONE };
-            len += kept.place.1 as u64;
-            finished.insert(row.id, kept);
+        if row.exit_code != exit::USAGE && !finished.contains_key(&row.id) {
+            let place = (read, line.len());
+            latest.insert(row.id, FinishedLine { place, has_failed: row.exit_code != exit::DONE });
         }
+        read += line.len() as u64;
+    }
+    let mut latest: Vec<(String, FinishedLine)> = latest.into_iter().collect();
+    latest.sort_unstable_by_key(|(_, line)| line.place);
+    let mut file = lines.into_inner();
+    for (id, mut kept) in latest {
+        into.write_all(&read_line(&mut file, kept.place).map_err(failed)?).map_err(failed)?;
+        kept.place.0 = len;
+        len += kept.place.1 as u64;
+        finished.insert(id, kept);
     }
     Ok(len)
+}
+
+fn read_line(file: &mut File, place: RowPlace) -> io::Result<Vec<u8>> {
+    let mut line = vec![0; place.1];
+    file.seek(SeekFrom::Start(place.0))?;
+    file.read_exact(&mut line)?;
+    Ok(line)
+}
+
+/// Takes lines out of a file.
+fn remove_lines(path: &Path, mut places: Vec<RowPlace>) -> io::Result<()> {
+    let renewed = path.with_added_extension("new");
+    let (mut from, mut into) = (File::open(path)?, File::create(&renewed)?);
+    places.sort_unstable();
+    let mut at = 0;
+    for (offset, len) in places {
+        io::copy(&mut (&from).take(offset - at), &mut into)?;
+        at = from.seek(SeekFrom::Start(offset + len as u64))?;
+    }
+    io::copy(&mut from, &mut into)?;
+    into.sync_all()?;
+    fs::rename(&renewed, path)
 }
 
 struct WriterState {
@@ -249,13 +299,16 @@ struct WriterState {
     synced: Option<File>,
     /// Where rows wait for those before them; `None` without order.
     journal: Option<File>,
-    journal_path: Option<PathBuf>,
+    /// The path of the output, if it is a file.
+    path: Option<PathBuf>,
     journal_len: u64,
     /// The position of the next row of the output.
     next: usize,
     ready: BTreeMap<usize, RowPlace>,
     /// The number of earlier results whose items did not come so far: they are in the journal alone.
     kept: usize,
+    /// The failed lines that have later ones.
+    replaced: Vec<RowPlace>,
 }
 
 impl WriterState {
@@ -268,8 +321,10 @@ impl WriterState {
             output.sync_all()?;
         }
         let waiting = self.ready.len() + self.kept;
-        if let Some(path) = self.journal_path.filter(|_| waiting == 0) {
-            fs::remove_file(path)?;
+        match (&self.path, &self.journal) {
+            (Some(path), None) if !self.replaced.is_empty() => remove_lines(path, self.replaced)?,
+            (Some(path), Some(_)) if waiting == 0 => fs::remove_file(name_journal(path))?,
+            _ => {}
         }
         Ok(waiting)
     }
@@ -278,9 +333,11 @@ impl WriterState {
         let mut bytes = Vec::new();
         for row in batch {
             match row {
-                WrittenRow::New(at, row) => {
-                    self.ready.insert(at, (self.journal_len + bytes.len() as u64, row.len()));
-                    bytes.extend(row);
+                WrittenRow::New { at, line, replaced } => {
+                    self.kept = self.kept.saturating_sub(usize::from(replaced.is_some()));
+                    self.replaced.extend(replaced);
+                    self.ready.insert(at, (self.journal_len + bytes.len() as u64, line.len()));
+                    bytes.extend(line);
                 }
                 WrittenRow::Kept(at, place) => {
                     self.kept = self.kept.saturating_sub(1);
@@ -297,16 +354,13 @@ impl WriterState {
         if !bytes.is_empty() {
             journal.seek(SeekFrom::End(0))?;
             journal.write_all(&bytes)?;
-            if self.journal_path.is_some() {
+            if self.path.is_some() {
                 journal.sync_data()?;
             }
             self.journal_len += bytes.len() as u64;
         }
-        while let Some((offset, len)) = self.ready.remove(&self.next) {
-            let mut row = vec![0; len];
-            journal.seek(SeekFrom::Start(offset))?;
-            journal.read_exact(&mut row)?;
-            self.output.write_all(&row)?;
+        while let Some(place) = self.ready.remove(&self.next) {
+            self.output.write_all(&read_line(journal, place)?)?;
             self.next += 1;
         }
         self.output.flush()

@@ -3,6 +3,7 @@
 use crate::agent::Cancel;
 use crate::agent::assembly::{MapOutcome, MapRunner, MapTask, SetupError};
 
+use super::super::warn_person;
 #[cfg(feature = "scale")]
 use super::queued::QueuedRunner;
 
@@ -72,6 +73,15 @@ impl TaskRunner {
     pub async fn first_answer(&self) {
         match self {
             Self::Here(runner) => runner.first_answer().await,
+            #[cfg(feature = "scale")]
+            Self::Queue(_) => {}
+        }
+    }
+
+    /// Does what killed runs and these tasks left to be done, and tells the person.
+    pub async fn finish_left_work(&self) {
+        match self {
+            Self::Here(runner) => runner.finish_left_work().await.iter().for_each(|line| warn_person(line)),
             #[cfg(feature = "scale")]
             Self::Queue(_) => {}
         }

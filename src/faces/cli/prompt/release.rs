@@ -43,7 +43,9 @@ pub(super) fn promote_version(
     }
     let home = find_home(setup, registry, name, Some(version))?;
     let desk = PromptDesk::open(&home, name)?;
-    let before = registry.find_meant(name).unwrap_or(version);
+    // Before the first release the name means the latest version, which may be a draft: nothing to go back to.
+    let is_first = label == PRODUCTION && canary.is_none() && !registry.is_released(name)?;
+    let before = if is_first { version } else { registry.find_meant(name).unwrap_or(version) };
     if canary.is_some() && before == version {
         return Err(CommandFailure::usage(format!(
             "{version} is in production already, so all sessions get it: promote another version to production first"
@@ -80,7 +82,7 @@ pub(super) fn roll_back(setup: &CliSetup, registry: &Registry, name: &str) -> Co
         )));
     }
     let desk = PromptDesk::open(&home, name)?;
-    match desk.roll_back(Zoned::now().date())? {
+    match desk.roll_back(Zoned::now().date(), &registry.versions(name)?)? {
         Some(said) => print_text(format!("{name}: {said}\n")),
         None => Err(CommandFailure::usage(format!(
             "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to roll back",

@@ -102,7 +102,8 @@ async fn test_all(
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
             report.tested.push(tested?);
         }
-        if replies == Replies::Renewed && args.filter.is_none() {
+        // Another file has some of the cases alone.
+        if replies == Replies::Renewed && args.filter.is_none() && args.file.is_none() {
             recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
         }
         // After an interruption, those that were to be renewed stay as they were.
