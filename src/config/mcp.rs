@@ -122,6 +122,11 @@ fn usual_timeout() -> WrittenDuration {
     WrittenDuration::from_secs(60)
 }
 
+/// True if a server can be reached at it.
+pub fn is_address(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
 /// Why a server cannot have this name, if so: `__` ends a server's name in those of its tools, so one with such a name
 /// could take the tools of another.
 pub fn refuse_server_name(name: &str) -> Option<String> {
@@ -147,7 +152,6 @@ pub(super) fn check_servers(
             tell("name", &why);
         }
         let has_program = server.command.first().is_some_and(|program| !program.trim().is_empty());
-        let is_address = |url: &String| url.starts_with("https://") || url.starts_with("http://");
         match (&server.url, server.command.is_empty()) {
             (None, true) => tell("command", "a server needs `command` (a list of words) or `url`"),
             (Some(_), false) => tell("url", "a server has `command` or `url`, not both"),

@@ -84,7 +84,7 @@ pub use init::{InitCopies, InitSkills, copy_built_in, copy_model, write_own};
 pub use load::{check_config, load_config, read_sound_parts};
 pub use loaded::Config;
 pub use manifest::Manifest;
-pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls, refuse_server_name};
+pub use mcp::{McpOauth, McpPermission, McpSandbox, McpServerConfig, McpWalls, is_address, refuse_server_name};
 pub use mistake::{ConfigError, Mistake, suggest};
 pub use model::{
     CacheLifetime, Capabilities, ModelConfig, ModelProvider, PriceTier, Prices, RetryConfig, ScriptCall,

@@ -194,6 +194,12 @@ pub fn parse_url(text: &str) -> Result<Url, NetError> {
     }
 }
 
+/// The path that a `file:` address names, and what follows its `#`: RFC 8089 has its bytes encoded. `None` for others.
+pub fn read_file_address(text: &str) -> Option<(PathBuf, Option<String>)> {
+    let url = Url::parse(text).ok().filter(|url| url.scheme() == "file")?;
+    Some((url.to_file_path().ok()?, url.fragment().map(str::to_owned)))
+}
+
 /// An address that cannot be read, without its credentials, wherever the host may begin in it.
 fn hide_user(text: &str) -> String {
     const MASK: &str = "***";

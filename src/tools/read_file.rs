@@ -104,7 +104,7 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     }
     let counts_all = size <= WHOLE_BYTES;
     let mut lines = if *as_data {
-        let limit = arguments.limit.unwrap_or(u64::MAX);
+        let limit = arguments.limit.unwrap_or(u64::MAX).max(1);
         RequestedLines { limit, line_bytes: usize::MAX, ..RequestedLines::new(arguments, *budget, counts_all) }
     } else {
         RequestedLines::new(arguments, MOST_BYTES.min(*budget), counts_all)
@@ -143,7 +143,7 @@ impl RequestedLines {
     fn new(arguments: &ReadFileArguments, budget: usize, counts_all: bool) -> Self {
         Self {
             first: arguments.offset.unwrap_or(1).max(1),
-            limit: arguments.limit.unwrap_or(MOST_LINES),
+            limit: arguments.limit.unwrap_or(MOST_LINES).max(1),
             budget,
             line_bytes: LINE_BYTES,
             counts_all,

@@ -102,6 +102,9 @@ impl Tool for Recall {
             let bytes = bytes_for(context.max_tokens);
             let left_out = LeftOut { spill: context.spill, archive: context.archive };
             match (&id, query.as_deref()) {
+                (Some(_), Some(query)) if !query.is_empty() => {
+                    Err(ToolError::parameter("Give the id to read a text, or the query to find lines, not both."))
+                }
                 (Some(id), _) => {
                     let extent =
                         Extent { first: offset.unwrap_or(1).max(1), lines: limit.unwrap_or(PAGE).max(1), bytes };

@@ -221,9 +221,11 @@ fn modes_and_options_hold_for_what_follows() {
     let set = json!({ "sessionId": session, "configId": "effort", "value": "low" });
     let options = editor.ask("session/set_config_option", &set)["result"]["configOptions"].clone();
     assert_eq!(options[1]["currentValue"], "low", "{options}");
-    for wrong in
-        [json!({ "configId": "effort", "value": "enormous" }), json!({ "configId": "colour", "value": "red" })]
-    {
+    for wrong in [
+        json!({ "configId": "effort", "value": "enormous" }),
+        json!({ "configId": "colour", "value": "red" }),
+        json!({ "configId": "model", "value": "nope" }),
+    ] {
         let mut params = wrong;
         params["sessionId"] = session.clone().into();
         assert_eq!(editor.ask("session/set_config_option", &params)["error"]["code"], -32602, "{params}");

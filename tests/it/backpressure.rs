@@ -192,6 +192,17 @@ fn a_disk_that_is_full_is_said() {
     }
 }
 
+#[test]
+fn an_answer_that_cannot_be_kept_is_still_printed() {
+    let answer = "word ".repeat(40_000);
+    let server = Server::always(Reply::text(&answer));
+    let copy = Run::new().args(["run", "--ephemeral", "--output-file", "/dev/full", "task"]).server(&server).run();
+    copy.exits(1).stdout_has(answer.trim()).reason_has("cannot write the answer to /dev/full");
+    // The shell counts in blocks of 512 or 1,024 bytes.
+    let limited = Run::script("sh", "ulimit -f 32; exec agent run task").server(&server).run();
+    limited.exits(1).stdout_has(answer.trim()).stderr_has("cannot be written: File too large");
+}
+
 /// The run with its streams redirected by a shell.
 fn redirected(run: &Run, how: &str) -> std::process::ExitStatus {
     let command = run.command();

@@ -14,11 +14,15 @@ fn servers_are_added_listed_and_removed() {
     run(&["mcp", "add", "t", "--env", "LEVEL=a b", "--", &program, "old"]).success();
     assert_eq!(run(&["mcp", "add", "t", "--", "x"]).code, 2, "nothing is overwritten");
     assert_eq!(run(&["mcp", "add", "../x", "--", "x"]).code, 2);
+    run(&["mcp", "add", "u", "--url", "not a url"]).exits(2).stderr_has("is not an http:// or https:// address");
     assert!(run(&["mcp", "list"]).success().stdout.contains("not started"));
     assert!(run(&["mcp", "check"]).success().stdout.contains("up (2025-11-25, tester 1.2)"));
     assert!(run(&["mcp", "tools", "t"]).success().stdout.contains("t__echo"));
     let called = run(&["mcp", "call", "t__variables", "--approve", "all"]).success();
     assert!(called.stdout.contains("LEVEL=a b"), "{}", called.shown());
+    let slow = "command: [sh, -c, touch started; sleep 60]\nsandbox: false\n";
+    let checked = Run::at(&place).config("mcp/slow.yaml", slow).args(["mcp", "check", "t"]).run().success();
+    assert!(!place.exists("started"), "another server is left alone: {}", checked.shown());
     run(&["mcp", "remove", "t"]).success();
     assert_eq!(run(&["mcp", "remove", "t"]).code, 2);
 }

@@ -36,10 +36,10 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Records a failure after the turn. It sets the code only if nothing else went wrong.
+    /// Records a failure after the turn. It sets the code only if nothing else went wrong; the answer stays one.
     pub fn fail(&mut self, reason: String) {
         if self.code == DONE {
-            *self = Self { code: FAILED, status: RunStatus::Error, reason };
+            (self.code, self.reason) = (FAILED, reason);
         }
     }
 }

@@ -192,13 +192,19 @@ impl<'a> Turn<'a> {
                 }
             }
             let text = std::mem::take(&mut before_pause) + &step.text();
-            let number = self.keep_reply(step.clone())?;
+            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
+            let number = match self.keep_reply(step.clone()) {
+                // An answer is not lost with the log: the end of the turn tries to write it again, and tells.
+                Err(TurnStop::Failed(_)) if is_whole && !step.has_calls() => {
+                    return self.stands(&step, text).await;
+                }
+                kept => kept?,
+            };
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
                 self.carry_out_proposal().await?;
                 continue;
             }
-            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
             if is_whole && (self.goes_on_after(&text).await? || Box::pin(self.goes_on_for_hooks(&text)).await?) {
                 continue;
             }

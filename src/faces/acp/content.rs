@@ -11,6 +11,7 @@ use crate::base::json;
 use crate::base::output::CallStatus;
 use crate::conversation::attachment::{Attachment, Attachments};
 use crate::conversation::message::{Item, ReplyPart};
+use crate::safety::net;
 
 /// The text of a message, and what goes with it.
 ///
@@ -39,7 +40,11 @@ pub fn read_prompt(parts: &Value) -> Result<(String, Attachments), RpcError> {
             // The model reads the file itself, if it wants to.
             "resource_link" => {
                 let uri = word(&part["uri"]);
-                texts.push(format!("@{}", uri.strip_prefix("file://").unwrap_or(&uri)));
+                texts.push(match net::read_file_address(&uri) {
+                    Some((path, Some(place))) => format!("@{} ({place})", path.display()),
+                    Some((path, None)) => format!("@{}", path.display()),
+                    None => format!("@{uri}"),
+                });
             }
             other => return Err(RpcError::params(format!("content of the kind `{other}` was not offered"))),
         }
@@ -93,10 +98,13 @@ mod tests {
         let parts = json!([
             { "type": "text", "text": "look at" },
             { "type": "resource_link", "name": "a", "uri": "file:///x/a.rs" },
+            { "type": "resource_link", "name": "b", "uri": "file:///x/%E4%B8%AD%20%E6%96%87.txt#L1:2" },
+            { "type": "resource_link", "name": "c", "uri": "https://x.example/c" },
             { "type": "resource", "resource": { "uri": "file:///x/b.rs", "text": "fn b() {}" } },
         ]);
         let (text, attached) = read_prompt(&parts).expect("it is right");
-        assert_eq!(text, "look at\n@/x/a.rs");
+        let links = "@/x/a.rs\n@/x/中 文.txt (L1:2)\n@https://x.example/c";
+        assert_eq!(text, format!("look at\n{links}"));
         assert_eq!(
             attached.texts,
             [Attachment { name: "file:///x/b.rs".to_owned(), content: "fn b() {}".to_owned() }]

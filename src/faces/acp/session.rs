@@ -266,7 +266,7 @@ impl SessionSeat {
         let flag = match option {
             "approve" if ApprovalMode::find(value).is_some() => Some(SettingFlag::Approve),
             "mode" if Mode::find(value).is_some() => Some(SettingFlag::Mode),
-            "model" => {
+            "model" if self.offered_models().iter().any(|model| model == value) => {
                 (options.model, options.effort) = (Some(value.to_owned()), None);
                 None
             }
@@ -274,7 +274,7 @@ impl SessionSeat {
                 options.effort = Some(value.to_owned()).filter(|value| value != OWN_EFFORT);
                 None
             }
-            "approve" | "mode" | "effort" => {
+            "approve" | "mode" | "effort" | "model" => {
                 return Err(RpcError::params(format!("`{value}` is no value of {option}")));
             }
             _ => return Err(RpcError::params(format!("there is no option `{option}`"))),
@@ -302,6 +302,16 @@ impl SessionSeat {
         json!({ "currentModeId": self.services.agent.approval.name(), "availableModes": modes })
     }
 
+    /// The configured models, and the one in use.
+    fn offered_models(&self) -> Vec<String> {
+        let current = &self.services.agent.model.info().name;
+        let mut models: Vec<String> = self.config.models.keys().cloned().collect();
+        if !models.contains(current) {
+            models.push(current.clone());
+        }
+        models
+    }
+
     fn config_options(&self) -> Value {
         let select = |id: &str, name: &str, category: &str, current: &str, values: Vec<String>| {
             let values = values.into_iter().map(|value| json!({ "value": value, "name": value }));
@@ -311,16 +321,12 @@ impl SessionSeat {
             })
         };
         let agent = &self.services.agent;
-        let current = agent.model.info().name.clone();
-        let mut models: Vec<String> = self.config.models.keys().cloned().collect();
-        if !models.contains(&current) {
-            models.push(current.clone());
-        }
+        let current = &agent.model.info().name;
         let efforts = std::iter::once(OWN_EFFORT).chain(Effort::ALL.map(Effort::word)).map(str::to_owned);
         let effort = self.options.effort.as_deref().unwrap_or(OWN_EFFORT);
         let ways = Mode::ALL.map(|mode| mode.name().to_owned());
         json!([
-            select("model", "Model", "model", &current, models),
+            select("model", "Model", "model", current, self.offered_models()),
             select("effort", "Reasoning effort", "thought_level", effort, efforts.collect()),
             select("mode", "How a task is carried out", "other", agent.mode.name(), ways.into()),
         ])

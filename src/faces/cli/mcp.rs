@@ -40,14 +40,14 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
         McpCommand::Check { name, output } => {
             let Some(servers) = gather_servers(&setup)? else { return print_none(output) };
             let chosen = choose_servers(&servers, name.as_deref())?;
-            servers.wait_until_up();
+            servers.wait_until_up(&chosen);
             print_servers(chosen.iter().copied(), output)?;
             if chosen.iter().all(|server| server.is_up()) { Ok(exit::DONE) } else { Ok(exit::UNAVAILABLE) }
         }
         McpCommand::Tools { name } => {
             let Some(servers) = gather_servers(&setup)? else { return print_text(NONE) };
             let chosen = choose_servers(&servers, name.as_deref())?;
-            servers.wait_until_up();
+            servers.wait_until_up(&chosen);
             let is_chosen = |server: &Arc<McpServer>| chosen.iter().any(|chosen| chosen.name() == server.name());
             let tools = servers.tools().into_iter().filter(|(server, _)| is_chosen(server));
             let row = |name: &str, summary: &str| [name.to_owned(), text::one_line(summary, 100)];
@@ -62,11 +62,10 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
         }
         McpCommand::Call(args) => {
             let server = args.name.split_once("__").map_or("", |(server, _)| server);
-            // Their lists are known afterwards, and so is the tool.
+            // Its list is known afterwards, and so is the tool.
             let servers = gather_servers(&setup)?;
             if let Some(servers) = &servers {
-                choose_servers(servers, Some(server))?;
-                servers.wait_until_up();
+                servers.wait_until_up(&choose_servers(servers, Some(server))?);
             }
             tool::call_tool(&setup, args, servers)
         }
@@ -157,6 +156,10 @@ fn add_server(setup: &CliSetup, args: McpAddArgs) -> CommandOutcome {
     let mut file = serde_json::Map::new();
     let pairs = |given: Vec<(String, String)>| json!(given.into_iter().collect::<BTreeMap<_, _>>());
     match url {
+        Some(url) if !config::is_address(&url) && !url.contains("{{") => {
+            let shown = text::one_line(&url, 60);
+            return Err(CommandFailure::usage(format!("`{shown}` is not an http:// or https:// address")));
+        }
         Some(url) => file.insert("url".to_owned(), json!(url)),
         None => file.insert("command".to_owned(), json!(command)),
     };

@@ -94,6 +94,10 @@ pub(super) fn die_at_once(signal: Signal) -> ! {
     std::process::exit(signal.code().into());
 }
 
+/// Its number on Linux and macOS.
+#[cfg(unix)]
+const SIGXFSZ: i32 = 25;
+
 #[cfg(unix)]
 fn open_source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
     use tokio::signal::unix::{self, SignalKind, signal};
@@ -110,6 +114,8 @@ fn open_source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
         let is_ignored = ignored & 1 << (kind.as_raw_value() - 1) != 0;
         (!is_ignored).then(|| signal(kind)).transpose()
     };
+    // A write beyond a limit of file sizes (`ulimit -f`) fails; it would end the program. Commands do not inherit this.
+    let _ = unless_ignored(SignalKind::from_raw(SIGXFSZ))?;
     let mut interrupt = unless_ignored(SignalKind::interrupt())?;
     let mut hangup = unless_ignored(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -119,8 +119,12 @@ fn changes_found(command: &Simple) -> bool {
 /// Where a `find` begins, what it looks for there by name, and the repositories that it goes through, unless a test
 /// leaves out all that is in them. What it passes over is not meant.
 fn list_sought(words: &[&str], find: &dyn Fn(&str) -> PathTarget) -> Vec<String> {
-    let end = words.iter().position(|word| fits_word("-exec*|-ok*|-delete", word)).unwrap_or(words.len());
-    let words = &words[..end];
+    let is_action = |word: &&str| fits_word("-exec*|-ok*|-delete", word);
+    let end = words.iter().position(is_action).unwrap_or(words.len());
+    let (words, actions) = words.split_at(end);
+    // A program that goes into directories takes with a repository what a test leaves out of it.
+    let goes_in = !words.windows(2).any(|pair| pair == ["-type", "f"])
+        && actions.iter().any(|word| word.starts_with('-') && !is_action(word) && word.contains(['r', 'R']));
     let first = words.iter().position(|word| !fits_word("-L|-H|-P", word)).unwrap_or(end);
     let starts = words[first..].iter().take_while(|word| !word.starts_with(['-', '(', '!'])).copied();
     let mut starts: Vec<&str> = starts.collect();
@@ -144,7 +148,8 @@ fn list_sought(words: &[&str], find: &dyn Fn(&str) -> PathTarget) -> Vec<String>
             if !test.is_negated {
                 return test.at < acting && test.fits_repository(start);
             }
-            !test.is_of_name() && test.fits_inside(start) || stays_out && test.fits_repository(start)
+            let is_held = !test.is_of_name() && test.fits_inside(start);
+            is_held && (!goes_in || test.fits_repository(start)) || stays_out && test.fits_repository(start)
         };
         let restricts = |test: &&NameTest<'_>| test.at >= acting && !test.is_negated;
         let mut at = acting;

@@ -192,8 +192,12 @@ impl McpServers {
 
     /// Starts every server, without waiting, unless that was done.
     pub fn begin(&self) {
+        self.begin_these(self.servers.iter());
+    }
+
+    fn begin_these<'s>(&self, servers: impl Iterator<Item = &'s Arc<McpServer>>) {
         let Some(runtime) = self.runtime() else { return };
-        for server in self.servers.iter().filter(|server| server.is_to_begin()) {
+        for server in servers.filter(|server| server.is_to_begin()) {
             runtime.spawn(server::keep_trying(Arc::downgrade(server)));
         }
     }
@@ -203,10 +207,13 @@ impl McpServers {
         self.servers.iter().filter_map(|server| server.take_failure()).collect()
     }
 
-    /// Starts every server, and waits until each is up or has failed.
-    pub fn wait_until_up(&self) {
-        self.begin();
-        self.servers.iter().for_each(|server| server.wait_for_list(Instant::now() + OPENING));
+    /// Starts these of the servers, and waits until each is up or has failed. Nobody waits for the others after it.
+    pub fn wait_until_up(&self, these: &[&Arc<McpServer>]) {
+        let _ = self.waited.set(());
+        self.begin_these(these.iter().copied());
+        for server in these {
+            server.wait_for_list(Instant::now() + OPENING);
+        }
     }
 
     /// Waits until every server that was begun is up or has failed, or until it takes too long.
