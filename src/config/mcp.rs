@@ -122,7 +122,7 @@ fn usual_timeout() -> WrittenDuration {
     WrittenDuration::from_secs(60)
 }
 
-/// True if a server can be reached at it.
+/// True for an address of the web.
 pub fn is_address(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }

@@ -59,7 +59,7 @@ struct FetchedPlugin {
 }
 
 /// True for what names another machine, whatever directory has such a name here: `https://…`, `git@host:path`.
-fn is_address(source: &str) -> bool {
+fn names_machine(source: &str) -> bool {
     let is_host = |host: &str| host.len() > 1 && !host.contains(['/', '\\']);
     source.contains("://") || source.split_once(':').is_some_and(|(host, _)| is_host(host))
 }
@@ -74,7 +74,7 @@ fn split_revision(source: &str) -> (&str, Option<&str>) {
 
 /// Finds a source, or clones it.
 fn fetch_source(here: &PluginGround<'_>, source: &str) -> Result<FetchedPlugin, CommandFailure> {
-    let find = |path: &str| Some(here.workspace.root().join(path)).filter(|_| !is_address(path));
+    let find = |path: &str| Some(here.workspace.root().join(path)).filter(|_| !names_machine(path));
     let (dir, source, clone) = match find(source).filter(|dir| dir.is_dir() && !dir.join("HEAD").is_file()) {
         Some(dir) => {
             let dir = crate::files::canonicalize(&dir)?;

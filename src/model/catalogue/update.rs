@@ -38,7 +38,7 @@ pub async fn update_catalogue(
     data_dir: &Path,
     today: Date,
 ) -> Result<Updated, NotUpdated> {
-    let is_address = source.starts_with("https://") || source.starts_with("http://");
+    let is_address = crate::config::is_address(source);
     let name = if is_address { strip_secrets(source) } else { source.to_owned() };
     let failed = |why: String| NotUpdated { source_name: name.clone(), why };
     let bytes = if is_address { fetch_catalogue(net, source).await } else { read_file(Path::new(source)) }
