@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::base::secrets::{Redactor, looks_secret, password_in};
+use crate::base::secrets::{MASK, Redactor, looks_secret, password_in, without_credentials};
 use crate::files::workspace::Workspace;
 use crate::template;
 
@@ -98,29 +98,35 @@ impl Env {
         ["AGENT_USER", "USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.get(name)).unwrap_or("user")
     }
 
-    /// `env` for templates in configuration. Without `secrets`, variables that look like secrets are as if unset; with
-    /// them they can be read by name, and are never listed.
+    /// `env` for templates in configuration. Without `secrets`, variables that look like secrets are as if unset, and
+    /// credentials in values are masked; with them all can be read by name, and no secret is listed.
     pub fn for_configuration(&self, secrets: bool) -> template::Value {
-        self.template_object(move |name| secrets || !looks_secret(name), |name| !looks_secret(name))
+        self.template_object(move |_| secrets, |name| !looks_secret(name))
     }
 
-    /// Variables are looked up when a template reads them; those that `shows` refuses are as if unset.
+    /// Variables are looked up when a template reads them. Of those that `opens` refuses, one that looks like a secret is
+    /// as if unset, and credentials in the value of another are masked.
     fn template_object(
         &self,
-        shows: impl Fn(&str) -> bool + Send + Sync + 'static,
+        opens: impl Fn(&str) -> bool + Send + Sync + 'static,
         lists: impl Fn(&str) -> bool,
     ) -> template::Value {
         let listed = self.iter().filter(|(name, value)| !value.is_empty() && lists(name));
         let names = listed.map(|(name, _)| name.to_owned()).collect();
         let env = self.clone();
-        template::make_lookup(names, move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
+        template::make_lookup(names, move |name| match env.get(name)? {
+            value if opens(name) => Some(value.to_owned()),
+            _ if looks_secret(name) => None,
+            value => Some(Redactor::default().redact(&without_credentials(value, MASK)).into_owned()),
+        })
     }
 
-    /// `env` for prompts: without variables whose names look like secrets, unless `allow_env` lists them.
+    /// `env` for prompts: without variables whose names look like secrets and credentials in values, unless `allow_env`
+    /// lists them.
     pub fn for_prompts(&self, allow_env: &[String]) -> template::Value {
         let allowed = allow_env.to_vec();
-        let shows = move |name: &str| !looks_secret(name) || allowed.iter().any(|other| other == name);
-        self.template_object(shows.clone(), shows)
+        let opens = move |name: &str| allowed.iter().any(|other| other == name);
+        self.template_object(opens.clone(), move |name| !looks_secret(name) || opens(name))
     }
 
     /// The environment of commands: what is harmless (`children`) and what `sandbox.env` names, without a pager or

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::duration::WrittenDuration;
 use super::merge::Merged;
 use super::mistake::Mistake;
+use super::peer_tools::find_own_tool;
 use super::settings::Named;
 use super::source::{Sources, SubjectKind};
 use crate::base::text::GlobPattern;
@@ -64,22 +66,27 @@ pub struct HookMatch {
     pub path: Option<String>,
 }
 
-impl HookMatch {
+impl HookConfig {
     /// The patterns for names of tools; `None` if every tool is meant.
     ///
     /// # Errors
     /// One of them is none.
     pub fn compile_tools(&self) -> Result<Option<Vec<GlobPattern>>, String> {
-        self.tool
-            .as_deref()
-            .map(|tool| tool.split('|').map(|name| GlobPattern::word(name.trim())).collect())
-            .transpose()
+        let compile = |name| GlobPattern::word(&own_tool_name(name, self.speaks));
+        self.matches.tool.as_deref().map(|tool| tool.split('|').map(compile).collect()).transpose()
     }
+}
+
+/// Our name for one of `match.tool`. A hook of Claude Code may have its names.
+pub(super) fn own_tool_name(name: &str, speaks: HookSpeech) -> String {
+    let theirs = (speaks == HookSpeech::Claude).then(|| find_own_tool(name.trim())).flatten();
+    theirs.unwrap_or_else(|| name.trim().to_owned())
 }
 
 /// What a hook runs at. The names of Claude Code are read too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(transform = add_peer_names)]
 pub enum HookEvent {
     /// A conversation begins or goes on.
     #[serde(alias = "SessionStart")]
@@ -127,6 +134,14 @@ impl HookEvent {
     }
 }
 
+/// The schema has our names alone: aliases are no part of it.
+fn add_peer_names(schema: &mut Schema) {
+    let Some(Value::Array(forms)) = schema.ensure_object().get_mut("oneOf") else { return };
+    let events = forms.iter().filter_map(|form| HookEvent::deserialize(&form["const"]).ok());
+    let peers: Vec<&str> = events.map(|event| event.names()[1]).collect();
+    forms.push(json!({ "type": "string", "enum": peers, "description": "The names of Claude Code." }));
+}
+
 fn yes() -> bool {
     true
 }
@@ -157,7 +172,7 @@ pub(super) fn check_hooks(
         if let Some(Err(why)) = hook.matches.path.as_deref().map(GlobPattern::path) {
             tell("match", &format!("`match.path` is no pattern: {why}"));
         }
-        if let Err(why) = hook.matches.compile_tools() {
+        if let Err(why) = hook.compile_tools() {
             tell("match", &format!("`match.tool` is no pattern: {why}"));
         }
         if hook.matches != HookMatch::default()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::document::{RULES, is_run_time_text};
 use super::duration;
 use super::gather::Gathered;
+use super::hook::own_tool_name;
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean, suggest};
 use super::prompt_source::{PromptRef, PromptSource};
@@ -97,7 +98,7 @@ pub(super) fn check_prompts(
     }
 }
 
-/// Checks the tools that permission rules name. The tools of a server are only known when it is asked.
+/// Checks the tools that permission rules and hooks name. The tools of a server are only known when it is asked.
 pub(super) fn tools_of_rules(
     built_in: &[&str],
     gathered: &Gathered,
@@ -112,16 +113,25 @@ pub(super) fn tools_of_rules(
         // Reported separately.
         Err(_) => true,
     };
+    let mut check = |node: &Node, name: &str, own: &str| {
+        if !own.is_empty() && !own.contains(OF_A_SERVER) && !means(own) {
+            let mistake = Mistake::place_at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
+            mistakes.push(mistake.hint(suggest(name, &tools, "the tools are")));
+        }
+    };
     for document in &gathered.documents {
         for rule in document.node.find(RULES).and_then(Node::items).unwrap_or_default() {
             for node in ["deny", "ask", "allow"].into_iter().filter_map(|key| rule.get(key)) {
-                let Some(name) = node.text() else { continue };
-                if !name.is_empty() && !name.contains(OF_A_SERVER) && !means(name) {
-                    let mistake =
-                        Mistake::place_at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
-                    mistakes.push(mistake.hint(suggest(name, &tools, "the tools are")));
-                }
+                let name = node.text().unwrap_or_default();
+                check(node, name, name);
             }
+        }
+    }
+    for (_, hook) in merged.of_kind(SubjectKind::Hooks) {
+        let speaks = hook.get("speaks").and_then(|node| node.read().ok()).unwrap_or_default();
+        let Some(node) = hook.get("match").and_then(|matches| matches.get("tool")) else { continue };
+        for name in node.text().unwrap_or_default().split('|') {
+            check(node, name.trim(), &own_tool_name(name, speaks));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! It has only regular files. A link counts as its target, if that is in the same directory; one that leads out is
 //! refused and named.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,10 +70,12 @@ pub(super) struct BroughtFile {
 }
 
 impl Manifest {
-    /// The directories that the workspace brings along, except those that are the user's `own`.
-    pub fn find_brought(workspace: &Workspace, own: &[PathBuf]) -> Self {
+    /// The directories that the workspace brings along, except those that are the user's: `own` finds these, which takes
+    /// system calls, and is called only if there is something to compare.
+    pub fn find_brought(workspace: &Workspace, own: impl FnOnce() -> Vec<PathBuf>) -> Self {
+        let own = LazyCell::new(own);
         let mut refused = Vec::new();
-        let mut found = list_places(workspace, own, &mut refused);
+        let mut found = list_places(workspace, |dir| own.contains(dir), &mut refused);
         // A directory that is a link to another counts as that one.
         let mut at = 0;
         let dirs: Vec<PathBuf> = found.iter().map(|(_, dir)| dir.clone()).collect();
@@ -80,7 +83,8 @@ impl Manifest {
             at += 1;
             *part == ManifestPart::Servers || !dirs[at..].contains(dir)
         });
-        let all = dirs.into_iter().chain(own.iter().cloned()).collect();
+        let own = if dirs.is_empty() { [].iter() } else { own.iter() };
+        let all = dirs.into_iter().chain(own.cloned()).collect();
         let mut making =
             Making { refused, entries: 0, bytes: 0, began: Instant::now(), all, files: BTreeMap::new() };
         let layers = found.into_iter().filter_map(|(part, dir)| making.layer(part, dir));
@@ -161,7 +165,11 @@ impl Manifest {
 }
 
 /// The possible places, with links followed, from the farthest to the nearest.
-fn list_places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> Vec<(ManifestPart, PathBuf)> {
+fn list_places(
+    workspace: &Workspace,
+    is_own: impl Fn(&PathBuf) -> bool,
+    refused: &mut Vec<String>,
+) -> Vec<(ManifestPart, PathBuf)> {
     let top = workspace.git_root().unwrap_or(workspace.root());
     let mut dirs: Vec<&Path> = workspace.dirs_up_to_git_root().collect();
     dirs.reverse();
@@ -177,7 +185,7 @@ fn list_places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>
             // directory.
             let exists = named.symlink_metadata().is_ok();
             let Some(real) = exists.then(|| crate::files::canonicalize(&named).ok()).flatten() else { continue };
-            if !real.is_dir() || own.contains(&real) {
+            if !real.is_dir() || is_own(&real) {
                 continue;
             }
             // A directory that contains the workspace, or is elsewhere, does not belong to the workspace.
@@ -331,7 +339,7 @@ mod tests {
     }
 
     fn of(root: &Path) -> Manifest {
-        Manifest::find_brought(&Workspace::open(root).expect("a workspace"), &[])
+        Manifest::find_brought(&Workspace::open(root).expect("a workspace"), Vec::new)
     }
 
     #[test]
@@ -346,7 +354,7 @@ mod tests {
         symlink("../.agents/skills", root.join("sub/.agents")).expect("a link");
         let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
         let dirs = |own: &[PathBuf]| {
-            let manifest = Manifest::find_brought(&workspace, own);
+            let manifest = Manifest::find_brought(&workspace, || own.to_vec());
             let dirs = manifest.dirs().map(|dir| dir.strip_prefix(&root).expect("inside").display().to_string());
             dirs.collect::<Vec<_>>()
         };
@@ -354,7 +362,7 @@ mod tests {
         let own = [root.join(".agents/skills")];
         assert_eq!(dirs(&own), ["sub/.claude/skills", "sub/.agent"]);
         for own in [&own[..], &[]] {
-            assert_eq!(Manifest::find_brought(&workspace, own).refused, Vec::<String>::new());
+            assert_eq!(Manifest::find_brought(&workspace, || own.to_vec()).refused, Vec::<String>::new());
         }
     }
 

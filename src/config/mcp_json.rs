@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::document::ConfigReading;
 use super::manifest::Manifest;
-use super::mcp::refuse_server_name;
+use super::mcp::{is_address, refuse_server_name};
 use super::mistake::Mistake;
 use super::source::{ConfigDocument, ConfigLayer, ConfigSource, SubjectKind};
 use crate::base::secrets::looks_secret;
@@ -43,7 +43,16 @@ impl ConfigReading<'_> {
                 self.warnings.push(format!("{}: {why}; it is left out", self.sources.describe(key.place)));
                 continue;
             }
-            let node = self.convert_server(server);
+            let mut unset = Vec::new();
+            let node = self.convert_server(server, &mut unset);
+            // Others wrote the file: a mistake in it stops nothing.
+            if let Some(why) = refuse_server(&node) {
+                let (place, server) = (self.sources.describe(key.place), &key.text);
+                let unset =
+                    if unset.is_empty() { String::new() } else { format!(" ({} is not set)", unset.join(", ")) };
+                self.warnings.push(format!("{place}: the server `{server}` is left out: {why}{unset}"));
+                continue;
+            }
             self.documents.push(ConfigDocument {
                 layer,
                 kind: SubjectKind::Mcp,
@@ -54,7 +63,7 @@ impl ConfigReading<'_> {
     }
 
     /// The same server in the words of `mcp/NAME.yaml`.
-    fn convert_server(&mut self, server: &Node) -> Node {
+    fn convert_server(&mut self, server: &Node, unset: &mut Vec<String>) -> Node {
         let mut entries: Vec<(YamlKey, Node)> = Vec::new();
         let mut line: Vec<Node> = server.get("command").into_iter().cloned().collect();
         line.extend(server.get("args").and_then(Node::items).unwrap_or_default().iter().cloned());
@@ -81,24 +90,32 @@ impl ConfigReading<'_> {
             }
         }
         for (_, value) in &mut entries {
-            self.expand_variables(value);
+            self.expand_variables(value, unset);
         }
         Node { tree: YamlTree::Map(entries), place: server.place }
     }
 
-    fn expand_variables(&mut self, node: &mut Node) {
+    fn expand_variables(&mut self, node: &mut Node, unset: &mut Vec<String>) {
         match &mut node.tree {
-            YamlTree::Map(entries) => entries.iter_mut().for_each(|(_, value)| self.expand_variables(value)),
-            YamlTree::List(items) => items.iter_mut().for_each(|item| self.expand_variables(item)),
+            YamlTree::Map(entries) => {
+                for (_, value) in entries {
+                    self.expand_variables(value, unset);
+                }
+            }
+            YamlTree::List(items) => {
+                for item in items {
+                    self.expand_variables(item, unset);
+                }
+            }
             YamlTree::Scalar(scalar) if !scalar.text.contains("${") => {}
             YamlTree::Scalar(scalar) => {
-                let text = self.expand_text(&scalar.text, node.place);
+                let text = self.expand_text(&scalar.text, node.place, unset);
                 *scalar = Scalar { text: Cow::Owned(text), form: ScalarForm::Quoted };
             }
         }
     }
 
-    fn expand_text(&mut self, text: &str, place: YamlPlace) -> String {
+    fn expand_text(&mut self, text: &str, place: YamlPlace, unset: &mut Vec<String>) -> String {
         let mut expanded = String::new();
         let mut rest = text;
         while let Some((before, (written, after))) =
@@ -106,6 +123,9 @@ impl ConfigReading<'_> {
         {
             let (name, default) = written.split_once(":-").unwrap_or((written, ""));
             let value = self.env.get(name).filter(|value| !value.is_empty());
+            if value.is_none() && default.is_empty() {
+                unset.push(name.to_owned());
+            }
             if value.is_some() && looks_secret(name) {
                 let place = self.sources.describe(place);
                 let advice = "put the server into your own mcp/NAME.yaml (agent mcp add)";
@@ -118,6 +138,18 @@ impl ConfigReading<'_> {
             rest = after;
         }
         expanded + rest
+    }
+}
+
+/// Why a server can be neither started nor reached, if so.
+fn refuse_server(server: &Node) -> Option<&'static str> {
+    let program = server.get("command").and_then(Node::items).map(|line| line.first().and_then(Node::text));
+    match (program, server.get("url").and_then(Node::text)) {
+        (Some(program), _) if program.is_none_or(|program| program.trim().is_empty()) => {
+            Some("its command names no program")
+        }
+        (None, Some(url)) if !is_address(url) => Some("its `url` is no http:// or https:// address"),
+        _ => None,
     }
 }
 

@@ -42,9 +42,11 @@ pub fn find_brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>)
     if find_directory(env, config_dir).is_some() {
         return None;
     }
-    let own = skill_dirs::of_user(&env.dirs());
-    let own: Vec<PathBuf> = own.iter().filter_map(|own| crate::files::canonicalize(&own.dir).ok()).collect();
-    Some(Arc::new(Manifest::find_brought(workspace, &own)))
+    let own = || {
+        let own = skill_dirs::of_user(&env.dirs());
+        own.iter().filter_map(|own| crate::files::canonicalize(&own.dir).ok()).collect()
+    };
+    Some(Arc::new(Manifest::find_brought(workspace, own)))
 }
 
 fn find_directory(env: &Env, config_dir: Option<&Path>) -> Option<PathBuf> {

@@ -105,7 +105,7 @@ fn list_files(dir: &CommandDir, told: &mut Vec<Mistake>) -> Vec<PathBuf> {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 /// Reads one file. Mistakes in its head are reported, and the rest of it is used.

@@ -33,6 +33,8 @@ const ARGUMENTS: [(&str, &str, &str); 6] = [
 /// Our tool that does what theirs does. A tool of a server keeps its names; a server alone means all its tools.
 pub fn find_own_tool(theirs: &str) -> Option<String> {
     if let Some(rest) = theirs.strip_prefix("mcp__") {
+        // `mcp__git__.*` of a hook.
+        let rest = rest.trim_end_matches(".*").trim_end_matches('_');
         return Some(if rest.contains("__") { rest.to_owned() } else { format!("{rest}__*") });
     }
     let known = TOOLS.iter().find(|(name, _)| name.eq_ignore_ascii_case(theirs));
@@ -82,6 +84,7 @@ mod tests {
             assert_eq!(find_own_tool(theirs).as_deref(), Some(own));
             assert_eq!(name_for_peer(own), theirs);
         }
+        assert_eq!(find_own_tool("mcp__git__.*").as_deref(), Some("git__*"));
         assert_eq!((find_own_tool("Nothing"), find_own_tool("mcp__git")), (None, Some("git__*".to_owned())));
         let own = json!({"path": "a", "old_text": "b", "new_text": "c", "replace_all": true});
         let theirs = json!({"file_path": "a", "old_string": "b", "new_string": "c", "replace_all": true});

@@ -258,7 +258,7 @@ mod tests {
             fs::write(path, text).expect("a file");
         }
         let workspace = Workspace::open(&root).expect("a workspace");
-        let told = tell(&Manifest::find_brought(&workspace, &[]));
+        let told = tell(&Manifest::find_brought(&workspace, Vec::new));
         BroughtText { text: told.text.replace(&root.display().to_string(), "ROOT"), ..told }
     }
 

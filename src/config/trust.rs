@@ -84,7 +84,7 @@ mod tests {
         write(&script, "echo");
         let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
         let store = TrustStore::open(&root.join("data"));
-        let now = || Manifest::find_brought(&workspace, &[]);
+        let now = || Manifest::find_brought(&workspace, Vec::new);
         assert_eq!(now().dirs().count(), 3);
         assert!(!store.trusts(&now()));
         store.remember(&now()).expect("written");
@@ -108,7 +108,7 @@ mod tests {
         let root = crate::files::canonicalize(dir.path()).expect("it exists").join(name);
         fs::create_dir_all(root.join(".agent")).expect("made");
         fs::write(root.join(".agent/agent.yaml"), "{}").expect("written");
-        let brought = Manifest::find_brought(&Workspace::open(&root).expect("a workspace"), &[]);
+        let brought = Manifest::find_brought(&Workspace::open(&root).expect("a workspace"), Vec::new);
         let store = TrustStore::open(&dir.path().join("data"));
         store.remember(&brought).expect("written");
         assert!(store.trusts(&brought));

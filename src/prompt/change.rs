@@ -5,13 +5,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::base::text;
 use crate::files::regular::{read_regular, replace_file};
 use jiff::civil::Date;
 
 use super::error::PromptError;
 use super::file::Prompt;
-use super::layer::released_dir;
+use super::layer::{RELEASED, list_released, released_dir};
 use super::promotion::{Promotion, add_log_line};
+use super::registry::Registry;
 use super::release::{CHANGELOG, LOCK, Lock, PRODUCTION, RELEASE, Release, read_lock};
 use super::version::Version;
 
@@ -72,22 +74,26 @@ impl PromptDesk {
                 lock.iter().map(|(version, digest)| format!("{version}: {digest}\n")).collect();
             self.write(LOCK, &lines.concat())?;
         }
-        let note = if promotion.note.is_empty() { String::new() } else { format!(". {}", promotion.note.trim()) };
+        let note = text::one_line(promotion.note, usize::MAX);
+        let note = if note.is_empty() { note } else { format!(". {note}") };
         self.log(promotion.version, &format!("{}: {said}{note}", promotion.today))?;
         self.write(RELEASE, &next.write(&self.text(RELEASE)?))?;
         Ok(Some(said))
     }
 
     /// Keeps the files of a version as they are. The copy appears as a whole: a folder of it would count as released.
+    /// One that is there already stays: runs read it, and so does a promotion.
     fn keep_files(&self, version: Version, prompt: &Prompt) -> Result<(), PromptError> {
         let kept = released_dir(&self.prompts, &self.name, version);
+        if kept.is_dir() {
+            return Ok(());
+        }
         let new = kept.with_added_extension("new");
         let _ = fs::remove_dir_all(&new);
         for (path, text) in prompt.files() {
             let path = new.join(path);
             replace_file(&path, text.as_bytes()).map_err(|error| refuse_write(&path, &error))?;
         }
-        let _ = fs::remove_dir_all(&kept);
         fs::rename(&new, &kept).map_err(|error| refuse_write(&kept, &error))
     }
 
@@ -132,8 +138,8 @@ impl PromptDesk {
         Ok(Some(path))
     }
 
-    /// Mends what is wrong with its releases: sets files aside that cannot be read, and takes labels, the canary and the
-    /// history of versions out that are not among `versions`. Returns a sentence about each.
+    /// Mends what is wrong with its releases: sets files and copies aside that cannot be read, and takes labels, the canary
+    /// and the history of versions out that are not among `versions`. Returns a sentence about each.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -141,14 +147,28 @@ impl PromptDesk {
         let mut said = Vec::new();
         for (file, is_sound) in [(RELEASE, self.release().is_ok()), (LOCK, self.lock().is_ok())] {
             if !is_sound {
-                let names = (1..).map(|number| if number == 1 { String::new() } else { format!("-{number}") });
-                let mut names = names.map(|number| format!("{file}.unreadable{number}"));
-                let name = names.find(|name| !self.dir.join(name).exists()).unwrap_or_default();
-                let (from, to) = (self.dir.join(file), self.dir.join(&name));
-                fs::rename(&from, &to).map_err(|error| refuse_write(&to, &error))?;
+                let name = self.set_aside(file)?;
                 let counts =
                     if file == RELEASE { "; the latest version counts until one is promoted" } else { "" };
                 said.push(format!("{file} cannot be read: it is {name} now{counts}"));
+            }
+        }
+        let lock = self.lock()?;
+        for version in list_released(&self.prompts, &self.name) {
+            let kept = released_dir(&self.prompts, &self.name, version);
+            let is_sound = |copy: &Path| {
+                let read = Registry::read_copy(copy, &self.name, version);
+                read.is_ok_and(|prompt| lock.get(&version).is_none_or(|digest| digest == prompt.digest()))
+            };
+            if !is_sound(&kept) {
+                let name = self.set_aside(&format!("{RELEASED}/{version}"))?;
+                // A promotion that was killed while it replaced the copy left a whole one.
+                let new = kept.with_added_extension("new");
+                let is_back = is_sound(&new) && fs::rename(&new, &kept).is_ok();
+                let counts = if is_back { "the one of the last promotion" } else { "the file of the version" };
+                said.push(format!(
+                    "{RELEASED}/{version} is not what was released: it is {name} now; {counts} counts"
+                ));
             }
         }
         let before = self.release()?;
@@ -180,6 +200,16 @@ impl PromptDesk {
             self.write(RELEASE, &release.write(&self.text(RELEASE)?))?;
         }
         Ok(said)
+    }
+
+    /// Renames a file or a folder, so that it does not count any more. Returns its new name.
+    fn set_aside(&self, file: &str) -> Result<String, PromptError> {
+        let names = (1..).map(|number| if number == 1 { String::new() } else { format!("-{number}") });
+        let mut names = names.map(|number| format!("{file}.unreadable{number}"));
+        let name = names.find(|name| !self.dir.join(name).exists()).unwrap_or_default();
+        let to = self.dir.join(&name);
+        fs::rename(self.dir.join(file), &to).map_err(|error| refuse_write(&to, &error))?;
+        Ok(name)
     }
 
     fn release(&self) -> Result<Release, PromptError> {

@@ -17,7 +17,7 @@ use super::version::Version;
 pub const MODULES: &str = "modules/";
 
 /// The folder of a prompt with the files of each released version as they were then.
-const RELEASED: &str = "released";
+pub(super) const RELEASED: &str = "released";
 
 /// The folder of one of them.
 pub(super) fn released_dir(prompts: &Path, name: &str, version: Version) -> PathBuf {
@@ -25,7 +25,7 @@ pub(super) fn released_dir(prompts: &Path, name: &str, version: Version) -> Path
 }
 
 /// The versions that a folder of a prompt keeps.
-fn list_released(prompts: &Path, name: &str) -> Vec<Version> {
+pub(super) fn list_released(prompts: &Path, name: &str) -> Vec<Version> {
     let folders = fs::read_dir(prompts.join(name).join(RELEASED)).into_iter().flatten().flatten();
     folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect()
 }

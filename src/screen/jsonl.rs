@@ -1,9 +1,13 @@
 //! `--output jsonl` and `json`: events as JSON, one per line.
 //!
+//! Secrets are masked in each line, as in the session; the answer in the last event is the model's text otherwise.
+//!
 //! A line ends with LF and contains no other line break of any kind, so every reader counts the same lines.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
+use crate::base::secrets::Redactor;
 use crate::conversation::EventSink;
 use crate::conversation::event::{Event, EventKind};
 
@@ -12,19 +16,20 @@ pub struct Jsonl<W> {
     out: W,
     /// True if only `run.completed` is written.
     last_only: bool,
+    redactor: Redactor,
     /// Reused for each event, so a delta allocates nothing.
     line: Vec<u8>,
 }
 
 impl<W: Write + Send> Jsonl<W> {
     /// Writes every event (`--output jsonl`).
-    pub fn all(out: W) -> Self {
-        Self { out, last_only: false, line: Vec::new() }
+    pub fn all(out: W, redactor: Redactor) -> Self {
+        Self { out, last_only: false, redactor, line: Vec::new() }
     }
 
     /// Writes only the last event (`--output json`).
-    pub fn last(out: W) -> Self {
-        Self { out, last_only: true, line: Vec::new() }
+    pub fn last(out: W, redactor: Redactor) -> Self {
+        Self { last_only: true, ..Self::all(out, redactor) }
     }
 }
 
@@ -35,6 +40,10 @@ impl<W: Write + Send> EventSink for Jsonl<W> {
         }
         self.line.clear();
         serde_json::to_writer(&mut self.line, event)?;
+        if let Cow::Owned(masked) = self.redactor.redact_known(std::str::from_utf8(&self.line).unwrap_or_default())
+        {
+            self.line = masked.into_bytes();
+        }
         escape_separators(&mut self.line);
         self.line.push(b'\n');
         self.out.write_all(&self.line)?;
@@ -75,7 +84,9 @@ mod tests {
     fn a_line_is_one_object_and_has_no_other_line_break() {
         let mut out = Vec::new();
         let text = "a\u{2028}b\u{2029}c\r\né …".to_owned();
-        Jsonl::all(&mut out).emit(&event(EventKind::TextDelta { text: text.clone() })).expect("a Vec takes all");
+        Jsonl::all(&mut out, Redactor::default())
+            .emit(&event(EventKind::TextDelta { text: text.clone() }))
+            .expect("a Vec takes all");
         let line = String::from_utf8(out).expect("JSON is UTF-8");
         assert_eq!(
             line,
@@ -89,7 +100,9 @@ mod tests {
     #[test]
     fn json_prints_the_last_event_alone() {
         let mut out = Vec::new();
-        Jsonl::last(&mut out).emit(&event(EventKind::Warning { message: "no".to_owned() })).expect("written");
+        Jsonl::last(&mut out, Redactor::default())
+            .emit(&event(EventKind::Warning { message: "no".to_owned() }))
+            .expect("written");
         assert!(out.is_empty());
     }
 
@@ -104,7 +117,8 @@ mod tests {
                 Ok(())
             }
         }
-        let error = Jsonl::all(Closed).emit(&event(EventKind::TurnStarted { input: String::new() }));
+        let error =
+            Jsonl::all(Closed, Redactor::default()).emit(&event(EventKind::TurnStarted { input: String::new() }));
         assert_eq!(error.expect_err("closed").kind(), io::ErrorKind::BrokenPipe);
     }
 }

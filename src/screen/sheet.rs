@@ -81,6 +81,8 @@ impl Sheet {
     }
 }
 
+/// In so many rows a sheet shows its title, the start of its body, and how much is left out.
+pub(super) const LEAST_ROWS: usize = 3;
 /// The columns of the mark of a row.
 const INDENT: usize = 2;
 
@@ -152,21 +154,29 @@ impl FrameRows {
     }
 
     /// At most `rows` rows: the first and the last ones, with the number of those between, and `elsewhere`, the words for
-    /// where they can be seen. The notes are whole if some of the body fits beside them.
+    /// where they can be seen. The title and the notes are whole if some of the body fits beside them; otherwise the first
+    /// row of the title and then the body get their rows first.
     pub fn fit(&self, rows: usize, elsewhere: &str) -> Vec<Line> {
-        const LEAST: usize = 3;
-        let all = || self.title.iter().chain(&self.body).chain(&self.notes).cloned();
+        let Self { title, body, notes } = self;
         if !self.exceed(rows) {
-            return all().collect();
+            return title.iter().chain(body).chain(notes).cloned().collect();
         }
-        let last = match rows.saturating_sub(self.title.len() + self.notes.len()) {
-            room if room >= LEAST => self.notes.len() + room / 3,
-            _ => rows / 4,
+        let room = rows.saturating_sub(title.len() + notes.len());
+        let [titled, first, last, noted] = if room >= LEAST_ROWS {
+            [title.len(), room - room / 3 - 1, room / 3, notes.len()]
+        } else {
+            let left = rows.saturating_sub(1);
+            let head = left.min(1);
+            let first = body.len().min(left - head);
+            let more = (title.len() - head).min(left - head - first);
+            [head + more, first, 0, left - head - first - more]
         };
-        let first = rows.saturating_sub(last + 1);
-        let hidden = text::count_noun((self.count() - first - last) as u64, "more row", "more rows");
+        let hidden = self.count() - titled - first - last - noted;
+        let hidden = text::count_noun(hidden as u64, "more row", "more rows");
         let hidden = Line::from((Ink::Dim, "├ ")).add(Ink::Yellow, &format!("… {hidden}{elsewhere}"));
-        all().take(first).chain([hidden]).chain(all().skip(self.count() - last)).collect()
+        let (above, below) = (title.iter().take(titled).chain(&body[..first]), &body[body.len() - last..]);
+        let below = below.iter().chain(&notes[notes.len() - noted..]);
+        above.cloned().chain([hidden]).chain(below.cloned()).collect()
     }
 
     /// All rows.
@@ -195,7 +205,8 @@ mod tests {
             (1, vec!["├ … 6 more rows"]),
             (2, vec!["┌ tool ─", "├ … 5 more rows"]),
             (3, vec!["┌ tool ─", "│ a", "├ … 4 more rows"]),
-            (4, vec!["┌ tool ─", "│ a", "├ … 3 more rows", "├ note"]),
+            (4, vec!["┌ tool ─", "│ a", "│ b", "├ … 3 more rows"]),
+            (5, vec!["┌ tool ─", "│ a", "│ b", "│ c", "├ … 2 more rows"]),
             (6, vec!["┌ tool ─", "│ a", "│ b", "│ c", "├ note", "├ note"]),
         ] {
             assert_eq!(text(&sheet.draw(8).fit(rows, "")), expected);

@@ -12,6 +12,7 @@ mod field;
 #[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod reports;
 mod resizes;
+mod streams;
 #[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
 mod vi_motion;
 #[cfg_attr(not(unix), allow(dead_code, reason = "keys are read one by one on Unix alone"))]
@@ -50,6 +51,7 @@ pub use no_console::{
 };
 pub use reports::KeyReports;
 pub use resizes::Resizes;
+pub use streams::{has_person, stderr_is_terminal, stdin_is_terminal, stdout_is_terminal};
 pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.

@@ -164,7 +164,7 @@ fn plan_file(
             } else if !apply_hunks(plan, path, &old, hunks)?.is_empty() {
                 return Err(vec![format!("{path} contains more than the patch deletes: it is not deleted")]);
             }
-            plan.files[at].new = None;
+            (plan.files[at].new, plan.files[at].from) = (None, None);
             Ok(())
         }
         (PatchAction::Update { to, hunks }, Some(old)) => {
@@ -179,7 +179,8 @@ fn plan_file(
             }
             plan.files[at].new = None;
             let PlannedFile { known, encoding, .. } = plan.files[at];
-            let from = plan.files[at].path.clone();
+            // What an earlier section moved here is still where it was.
+            let from = plan.files[at].from.take().unwrap_or_else(|| plan.files[at].path.clone());
             let moved = &mut plan.files[target];
             (moved.new, moved.known, moved.from, moved.encoding) = (Some(new), known, Some(from), encoding);
             Ok(())
@@ -193,7 +194,7 @@ fn find_file(plan: &mut PatchPlan, path: &str, reach: &Reach, ledger: &Ledger) -
     if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
         return Ok(at);
     }
-    let bytes = read_content(reach, path)?;
+    let bytes = files::read_existing(reach, path, "patched").map_err(|error| error.message)?;
     let known = bytes
         .as_ref()
         .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old) == Familiarity::Current);
@@ -287,16 +288,10 @@ fn report_done(changed: &[&PlannedFile], notes: &[String]) -> ToolOutput {
     }
 }
 
-/// The content of a file; `None` if there is no file.
-fn read_content(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
-    files::read_for_change(path, &mut found, "patched").map(Some).map_err(|error| error.message)
-}
-
 fn describe_missing(reach: &Reach, path: &str) -> String {
     match files::find_path(reach, path) {
         Err(error) => error.message,
-        Ok(_) => format!("{path} was deleted earlier in this patch"),
+        Ok(_) => format!("{path} was deleted or moved earlier in this patch"),
     }
 }
 
@@ -305,7 +300,9 @@ fn refuse_unknown(file: &PlannedFile, path: &str) -> Result<(), Vec<String>> {
     if file.known {
         return Ok(());
     }
-    Err(vec![format!("{path} was not read in this session, or has changed since: read it before you delete it")])
+    Err(vec![format!(
+        "{path} was not read in this session as a whole, or has changed since: read it before you delete it"
+    )])
 }
 
 /// The text with the hunks applied; forgiven differences are noted.
@@ -455,6 +452,22 @@ mod tests {
         place.read(&ReadFile::new(), json!({ "path": "a" }));
         assert_eq!(place.read(&tool, envelope("*** Delete File: a")), "removed a (+0 −1 lines)");
         assert!(place.fail(&tool, patch("hello")).contains("a patch is a unified diff"));
+    }
+
+    #[test]
+    fn a_file_may_move_twice_but_not_to_two_places() {
+        let place = Place::with(&[("a", "one\n"), ("b", "two\n")]);
+        let moved = |from: &str, to: &str, line: &str| {
+            format!("*** Update File: {from}\n*** Move to: {to}\n@@\n-{line}\n+{line}!\n")
+        };
+        let whole = |sections: &str| patch(&format!("*** Begin Patch\n{sections}*** End Patch\n"));
+        let both = moved("a", "c", "one") + &moved("a", "d", "one");
+        assert!(place.fail(&tool(), whole(&both)).contains("a was deleted or moved earlier in this patch"));
+        let twice = moved("a", "c", "one") + &moved("c", "d", "one!") + &moved("b", "a", "two");
+        let said = place.read(&tool(), whole(&twice));
+        assert_eq!(said, "changed a (+1 −1 lines)\nmoved to d (+1 −0 lines)\nremoved b (+0 −1 lines)");
+        assert_eq!((place.text("d"), place.text("a")), ("one!!\n".to_owned(), "two!\n".to_owned()));
+        assert!(!place.path("b").exists() && !place.path("c").exists());
     }
 
     #[cfg(unix)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -24,8 +24,10 @@ use crate::model::ToolDefinition;
 use crate::safety::Reach;
 
 use super::aside::{Abandoned, AsideContext, call_aside};
+use super::files::encoding::TextEncoding;
 use super::files::walk::{SearchPattern, WalkGaps, walk_files};
-use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, files, text_of};
+use super::files::{self, SNIFFED_BYTES, WHOLE_BYTES};
+use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;
@@ -132,14 +134,8 @@ fn spans_lines(pattern: &str) -> bool {
 }
 
 fn escape_literal(literal: &str) -> String {
-    let mut out = String::with_capacity(literal.len() + 8);
-    for c in literal.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
+    let backslash = |c| r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\');
+    literal.chars().flat_map(|c| backslash(c).into_iter().chain([c])).collect()
 }
 
 struct GrepSearch<'a> {
@@ -182,8 +178,15 @@ impl GrepSearch<'_> {
     fn file(&self, searcher: &mut Searcher, path: &Path, opened: io::Result<Opened>) {
         let mut hits =
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
-        let outcome = opened.and_then(|opened| {
-            searcher.search_file(&self.matcher, &opened.file, &mut hits).map_err(|error| self.explain(error))
+        let outcome = opened.and_then(|mut opened| {
+            let mut bytes = opened.read(SNIFFED_BYTES)?;
+            // What is read whole is text as `read_file` shows it. The searcher itself knows UTF-16 and zero bytes.
+            if opened.facts.len <= WHOLE_BYTES && !bytes.contains(&0) {
+                bytes.append(&mut opened.read(WHOLE_BYTES)?);
+            }
+            let (text, _) = TextEncoding::transcode(&bytes);
+            let source = text.chain(opened.file);
+            searcher.search_reader(&self.matcher, source, &mut hits).map_err(|error| self.explain(error))
         });
         if let Err(error) = outcome {
             self.lock_found().unreadable.insert(path.to_path_buf(), error);
@@ -424,6 +427,21 @@ mod tests {
         let output = place.call(&Grep::new(), json!({ "pattern": "fn" })).expect("it can be searched");
         assert_eq!(output.summary, "4 matches in 3 files");
         assert_eq!(output.result["matches"][2], json!({ "path": "b.rs", "line": 1, "text": "fn two() {}" }));
+    }
+
+    #[test]
+    fn a_file_is_searched_as_the_text_that_read_file_shows() {
+        let place = Place::new();
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        place.put("latin", b"a\ncaf\xe9 1\n".repeat(2000));
+        place.put("wide", utf16("\u{feff}a\ncafé 2\n"));
+        place.put("utf8", "café 3\n");
+        place.put("binary", [b"caf\xe9\0".as_slice(), &[b'x'; 9000]].concat());
+        let found = place.call(&Grep::new(), json!({ "pattern": "café", "limit": 1 })).expect("it is searched");
+        assert_eq!(found.observation.lines().take(2).collect::<Vec<_>>(), ["latin", "2:café 1"]);
+        assert_eq!((&found.result["total"], &found.result["files"]), (&json!(2002), &json!(3)));
+        let wide = place.read(&Grep::new(), json!({ "pattern": "café", "path": "wide" }));
+        assert_eq!(wide, "wide\n2:café 2");
     }
 
     #[test]

@@ -121,14 +121,16 @@ fn list_dir(arguments: &ListDirArguments, aside: &AsideContext) -> Result<ToolOu
     }
     let total = listing.entries.len();
     if total == 0 {
-        let _ = write!(observation, "[{path} is empty]");
+        let _ = writeln!(observation, "[{path} is empty]");
     }
     if shown < total {
         let left_out = count_noun((total - shown) as u64, "more entry", "more entries");
-        let _ = write!(observation, "[{left_out} not shown, {total} in all]");
+        let _ = writeln!(observation, "[{left_out} not shown, {total} in all]");
     }
-    let gap = if observation.is_empty() || observation.ends_with('\n') { "" } else { "\n" };
-    let _ = write!(observation, "{gap}{}", listing.gaps.describe(reach.workspace()));
+    observation += &listing.gaps.describe(reach.workspace());
+    if arguments.depth > Some(MOST_DEPTH) {
+        let _ = write!(observation, "[listed to depth {MOST_DEPTH}, which is the most]");
+    }
     listing.entries.truncate(shown);
     Ok(ToolOutput {
         result: json!({ "path": path, "entries": listing.entries, "total": total }),
@@ -236,6 +238,8 @@ mod tests {
         assert!(names(3).contains("src/a/b/\n") && !names(3).contains("src/a/b/ ("));
         // Asked for by name, it is listed.
         assert_eq!(place.read(&ListDir::new(), json!({ "path": "target", "depth": 2 })), "x/\nx/y 0 B");
+        let deep = place.read(&ListDir::new(), json!({ "path": "target", "depth": 9 }));
+        assert_eq!(deep, "x/\nx/y 0 B\n[listed to depth 8, which is the most]");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `read_file`: reads a part of a text file with its line numbers.
 //!
-//! Small files are read whole and remembered in the ledger, so that they may be overwritten later. Large ones are
+//! Small files are read whole. Once all their lines were shown, the ledger lets them be overwritten. Large ones are
 //! streamed: only the wanted lines are held in memory, however long the file or a line is.
 
 use std::fmt::Write as _;
@@ -16,15 +16,13 @@ use crate::model::ToolDefinition;
 
 use super::aside::{AsideContext, call_aside};
 use super::files::encoding::TextEncoding;
-use super::files::{self, WHOLE_BYTES};
+use super::files::{self, SNIFFED_BYTES, WHOLE_BYTES};
 use super::{CallContext, Tool, ToolFuture, count_noun, define_tool, text_of};
 
 const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
 /// A line longer than this is cut, with a note.
 const LINE_BYTES: usize = 2000;
-/// The number of leading bytes that decide whether a file is text.
-const SNIFFED_BYTES: usize = 8192;
 const BOM: char = '\u{feff}';
 
 /// `read_file`: the text of a file, a window of lines at a time.
@@ -84,25 +82,24 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     let size = found.len();
     let failed = |error| files::word_failure(path, &error);
 
-    let mut whole;
-    let mut encoding = TextEncoding::Utf8;
-    let mut source: Box<dyn BufRead> = if size <= WHOLE_BYTES {
-        whole = files::read_whole(path, &mut found)?;
-        ledger.remember(&found.path, &whole);
-        if let Some((text, other)) = TextEncoding::decode(&whole).filter(|(_, other)| *other != encoding) {
-            (whole, encoding) = (text.into_bytes(), other);
-        }
-        Box::new(whole.as_slice())
+    let counts_all = size <= WHOLE_BYTES;
+    let whole = if counts_all { files::read_whole(path, &mut found)? } else { Vec::new() };
+    let (text, encoding) = TextEncoding::transcode(&whole);
+    let mut source: Box<dyn BufRead> = if counts_all {
+        Box::new(&*text)
     } else {
         Box::new(BufReader::with_capacity(64 * 1024, found.opened.file))
     };
 
-    let mut start = Vec::with_capacity(SNIFFED_BYTES);
-    source.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
+    let mut start = Vec::new();
+    source.by_ref().take(SNIFFED_BYTES).read_to_end(&mut start).map_err(failed)?;
     if let Some(kind) = binary_kind(&start) {
+        // There is no more to be seen of it.
+        if counts_all {
+            ledger.remember(&found.path, &whole);
+        }
         return Ok(describe_file(&shown_path, kind, size));
     }
-    let counts_all = size <= WHOLE_BYTES;
     let mut lines = if *as_data {
         let limit = arguments.limit.unwrap_or(u64::MAX).max(1);
         RequestedLines { limit, line_bytes: usize::MAX, ..RequestedLines::new(arguments, *budget, counts_all) }
@@ -112,6 +109,9 @@ fn read_lines(arguments: &ReadFileArguments, aside: &AsideContext) -> Result<Too
     let mut source = start.as_slice().chain(source);
     while lines.next(&mut source).map_err(failed)? {
         abandoned.check()?;
+    }
+    if let Some(total) = lines.total.filter(|_| counts_all) {
+        ledger.remember_lines(&found.path, &whole, &(lines.first..lines.first + lines.taken), total);
     }
     lines.output(&shown_path, encoding)
 }

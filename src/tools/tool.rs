@@ -85,11 +85,6 @@ pub trait Tool: Send + Sync {
         self.definition().permission == Permission::Read
     }
 
-    /// True if it ends at its time limit by itself, with what it has by then.
-    fn keeps_time(&self) -> bool {
-        true
-    }
-
     /// The timeout that the arguments ask for, if any.
     fn time_asked(&self, _arguments: &Value) -> Option<Duration> {
         None

@@ -82,18 +82,16 @@ struct PlannedWrite {
     left: Option<TextEncoding>,
 }
 
-fn plan_write(arguments: &WriteFileArguments, reach: &Reach, files: &Ledger) -> Result<PlannedWrite, ToolError> {
+fn plan_write(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger) -> Result<PlannedWrite, ToolError> {
     let path = arguments.path.as_str();
     let target = reach.find(path)?;
     let name = reach.workspace().display(&target);
-    let old = read_existing(reach, path)?;
-    if let Some(old) = &old {
-        refuse_unfamiliar(path, files.familiarity(&target, old), old)?;
-    }
+    let old = files::read_existing(reach, path, "overwritten")?;
     let created = old.is_none();
     let old = old.unwrap_or_default();
-    let lossy = || (String::from_utf8_lossy(&old).into_owned(), TextEncoding::Utf8);
-    let (old, encoding) = TextEncoding::decode(&old).unwrap_or_else(lossy);
+    refuse_unfamiliar(path, ledger.familiarity(&target, &old), &old)?;
+    let (old, encoding) = TextEncoding::transcode(&old);
+    let old = String::from_utf8_lossy(&old).into_owned();
     let new = in_the_manner_of(&old, &arguments.content);
     let (bytes, left) = match encoding.encode(&new, path) {
         Ok(bytes) => (bytes, None),
@@ -129,19 +127,16 @@ fn write_content(arguments: &WriteFileArguments, reach: &Reach, ledger: &Ledger)
 
 fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result<(), ToolError> {
     let reason = match familiarity {
-        // There is nothing to lose in an empty file.
+        // There is nothing to lose in an empty file, or in none.
         _ if old.is_empty() => return Ok(()),
         Familiarity::Current => return Ok(()),
-        Familiarity::Unseen => "exists and was not read in this session",
-        Familiarity::Changed => "has changed since it was last read",
+        Familiarity::Unseen => "exists and was not read in this session".to_owned(),
+        Familiarity::Begun { lines } => {
+            format!("was not read as a whole (go on with offset={}, or use edit_file)", lines + 1)
+        }
+        Familiarity::Changed => "has changed since it was last read".to_owned(),
     };
     Err(ToolError::permanent(format!("{path} {reason}, so it was not overwritten: read it, then write it again")))
-}
-
-/// The content of the file; `None` if there is no file.
-fn read_existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
-    let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
-    files::read_for_change(path, &mut found, "overwritten").map(Some)
 }
 
 /// `new` with the byte order mark of `old`, and with its line endings if they are all CRLF.
@@ -191,6 +186,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_read_in_part_is_not_overwritten() {
+        let (place, (read, write)) = (Place::with(&[("a.txt", &"line\n".repeat(2500))]), tools());
+        let arguments = json!({ "path": "a.txt", "content": "new\n" });
+        place.read(&read, json!({ "path": "a.txt", "offset": 2400 }));
+        assert!(
+            place.fail(&write, arguments.clone()).contains("as a whole (go on with offset=1, or use edit_file)")
+        );
+        place.read(&read, json!({ "path": "a.txt" }));
+        assert!(
+            place
+                .fail(&write, arguments.clone())
+                .contains("as a whole (go on with offset=2001, or use edit_file)")
+        );
+        place.read(&read, json!({ "path": "a.txt", "offset": 2001 }));
+        assert_eq!(place.read(&write, arguments), "replaced a.txt, 1 line (+1 −2500 lines)");
+        place.put("binary", b"\x89PNG\0");
+        place.read(&read, json!({ "path": "binary" }));
+        assert!(place.read(&write, json!({ "path": "binary", "content": "x" })).starts_with("replaced binary"));
+    }
+
+    #[test]
     fn line_endings_and_byte_order_mark_are_kept() {
         let (place, (read, write)) = (Place::with(&[("a.txt", "\u{feff}a\r\nb\r\n")]), tools());
         place.read(&read, json!({ "path": "a.txt" }));
@@ -235,6 +251,7 @@ mod tests {
         assert!(fail("file/below").contains("is a file, not a directory"));
         assert!(fail("dir").contains("is a directory"));
         assert!(fail("").contains("names no file"));
+        assert!(fail("a\0b").contains("cannot be the path of a file: leave out zero bytes"), "{}", fail("a\0b"));
         assert!(fail("/dev/null").contains("is a device"));
         assert_eq!(place.text("file"), "x");
     }

@@ -6,7 +6,9 @@
 //! `old` and `new` know one era only; `silent` ignores what it does not know; `banner` prints a line that is not JSON
 //! first; `gate=FIFO` begins when somebody writes there; `circle` lists in a circle; `many=N` has N tools; `changed` describes `echo`
 //! otherwise; `dies` exits in a call; `alone` ignores the end of its input; `skills` has a skill, `skills=swapped` other files
-//! than it states, `skills=reheaded` another head.
+//! than it states, `skills=reheaded` another head; `wrong` lists definitions that are none; `noise=TEXT` answers calls by that line
+//! alone, `deep` by JSON that is too deep, `huge` by a line of more than 16 MiB; `progress=TEXT` is all that it says of a call that waits,
+//! `refusal=TEXT` why it has no such resource.
 
 use std::cell::{Cell, RefCell};
 use std::io::{Write, stderr, stdin, stdout};
@@ -102,6 +104,11 @@ fn say(line: &str) {
 impl Server {
     fn has(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
+    }
+
+    /// What stands behind `NAME=` in its words.
+    fn value(&self, name: &str) -> Option<&str> {
+        self.words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
     fn answer(&self, message: &Value) -> Result<Value, String> {
@@ -235,7 +242,7 @@ impl Server {
                 std::thread::park();
             },
             Some("note://long") => "x".repeat(300 * 1024),
-            _ => return Err("there is no such note".to_owned()),
+            _ => return Err(self.value("refusal").unwrap_or("there is no such note").to_owned()),
         };
         Ok(json!({
             "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
@@ -284,6 +291,11 @@ impl Server {
             json!({ "name": format!("tool_{number}"), "description": format!("Does the work number {number}."),
                 "inputSchema": none })
         }));
+        if self.has("wrong") {
+            tools.insert(0, json!({ "name": "bare", "description": "Has no schema." }));
+            tools.push(json!({ "name": 7, "inputSchema": none }));
+            tools.push(json!({ "name": "flat", "inputSchema": "none" }));
+        }
         if self.has("circle") {
             return json!({ "tools": tools, "nextCursor": "again" });
         }
@@ -301,6 +313,17 @@ impl Server {
         if self.has("dies") {
             let _ = writeln!(stderr(), "out of memory");
             exit(3);
+        }
+        let deep = self.has("deep").then(|| {
+            let nested = "[".repeat(200) + &"]".repeat(200);
+            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"structuredContent":{nested}}}}}"#, message["id"])
+        });
+        let huge = self.has("huge").then(|| "x".repeat(17 * 1024 * 1024));
+        if let Some(line) = self.value("noise").map(str::to_owned).or(deep).or(huge) {
+            say(&line);
+            loop {
+                std::thread::park();
+            }
         }
         let arguments = &message["params"]["arguments"];
         let text = arguments["text"].as_str().unwrap_or_default();
@@ -333,11 +356,14 @@ impl Server {
                 "content": [{ "type": "text", "text": "the disk is full" }] }),
             "wait" => {
                 let token = &message["params"]["_meta"]["progressToken"];
+                let told = self.value("progress").unwrap_or("working");
                 for step in 1..=3 {
-                    let params =
-                        json!({ "progressToken": token, "progress": step, "total": 3, "message": "working" });
+                    let params = json!({ "progressToken": token, "progress": step, "total": 3, "message": told });
                     say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
                         .to_string());
+                }
+                while self.value("progress").is_some() {
+                    std::thread::park();
                 }
                 said("waited")
             }

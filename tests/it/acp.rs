@@ -40,6 +40,7 @@ fn a_task_with_an_edit_is_shown_and_asked_about() {
     let kinds: Vec<&str> =
         question["options"].as_array().expect("options").iter().filter_map(|o| o["kind"].as_str()).collect();
     assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
+    assert_eq!(question["toolCall"]["title"], call["title"]);
     let end = editor.updates_of("tool_call_update").last().copied().expect("it ended");
     assert_eq!(end["status"], "completed", "{end}");
     assert!(!editor.updates_of("usage_update").is_empty());

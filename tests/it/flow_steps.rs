@@ -228,3 +228,18 @@ fn a_budget_that_ends_a_helper_of_a_step_ends_the_run_as_a_limit() {
     assert_eq!((&done["status"], &done["requests"]), (&json!("limit"), &json!(0)));
     assert!(done["reason"].as_str().is_some_and(|why| why.contains("max_cost")), "{done}");
 }
+
+#[test]
+fn a_command_is_judged_with_its_values() {
+    let file = "
+inputs: { dir: {} }
+steps: [{ id: gone, tool: run_command, with: { command: 'rm -rf {{ inputs.dir }}' } }]
+answer: '{{ steps.gone.exit_code }}'
+";
+    let removing = |dir: &str| {
+        let run = flow(file, &["--var", &format!("dir={dir}"), "--approve", "all"]);
+        run.file(".git/config", "").file("made/x", "").run()
+    };
+    removing(".git").exits(7).reason_has("decides what runs later");
+    removing("made").success().stdout_is("0\n");
+}

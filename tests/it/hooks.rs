@@ -301,3 +301,23 @@ fn hooks_hear_which_conversation_a_person_leaves_and_why() {
     assert_eq!(reasons, ["clear", "resume", "exit"]);
     assert!(ends[0]["session_id"] != ends[1]["session_id"] && ends[1]["session_id"] != ends[2]["session_id"]);
 }
+
+#[test]
+fn a_guard_names_tools_as_claude_code_does_and_no_tool_that_is_not_there() {
+    let denies = hook("PreToolUse", "speaks: claude\nmatch: { tool: \"Bash|Write\" }\n", "echo no >&2; exit 2");
+    let (server, run) = with_hook(write("a.txt"), &denies);
+    let output = run.run().success();
+    assert!(!output.place.exists("a.txt"), "{}", server.requests()[1].last_result());
+    for (rest, code) in [
+        ("speaks: claude\nmatch: { tool: \"Bash|Edit\" }\n", 0),
+        ("match: { tool: \"write_*|files__delete\" }\n", 0),
+        ("speaks: claude\nmatch: { tool: mcp__git__push }\n", 0),
+        ("match: { tool: Bash }\n", 3),
+        ("match: { tool: \"write_file|run_comand\" }\n", 3),
+    ] {
+        let file = hook("PreToolUse", rest, "true");
+        let checked = Run::new().args(["config", "check"]).config("hooks/mine.yaml", &file).run();
+        assert_eq!(checked.code, code, "{file}: {}", checked.shown());
+        assert_eq!(checked.stderr.contains("there is no tool"), code == 3, "{}", checked.shown());
+    }
+}

@@ -362,11 +362,11 @@ fn no_key_is_copied_wherever_it_stands() {
         assert!(!all.contains(key) && !shown.stdout.contains(key), "{key}: {all}");
     }
     for word in [
-        r#"--api-key", "{{ env.API_KEY }}"#,
-        "--token={{ env.TOKEN }}",
-        r#""Authorization:{{ env.AUTHORIZATION }}""#,
-        r#""--env=API_KEY={{ env.API_KEY }}", "-eB_TOKEN={{ env.B }}", "img""#,
-        r#""--header=Authorization: {{ env.AUTHORIZATION }}", "-H=X-Api-Key: {{ env.X_API_KEY }}""#,
+        r#"--api-key", "{{ env.WORDS_API_KEY }}"#,
+        "--token={{ env.SIGNS_TOKEN }}",
+        r#""Authorization:{{ env.HEADER_AUTHORIZATION }}""#,
+        r#""--env=API_KEY={{ env.NESTED_API_KEY }}", "-eB_TOKEN={{ env.B }}", "img""#,
+        r#""--header=Authorization: {{ env.BOTH_AUTHORIZATION }}", "-H=X-Api-Key: {{ env.BOTH_X_API_KEY }}""#,
         r#""CONFIG": "{{ env.CONFIG }}""#,
     ] {
         assert!(all.contains(word), "{word}: {all}");

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, has};
@@ -213,6 +215,34 @@ fn a_long_call_is_a_task_that_asks_and_can_be_cancelled() {
     let task = client.ask("tasks/get", json!({ "taskId": second }));
     assert_eq!(task["result"]["status"], "cancelled", "{task}");
     assert_eq!(client.close(), Some(0), "a run that hangs does not outlive the client");
+}
+
+#[test]
+fn a_run_ends_with_its_client_or_by_a_signal_and_its_call_is_answered() {
+    for signal in [None, Some(Signal::SIGTERM)] {
+        let (asked, is_asked) = std::sync::mpsc::channel();
+        let server = Server::answering(move |_, _| {
+            asked.send(()).expect("the test waits");
+            Reply::nothing(Act::Hang)
+        });
+        let place = Place::new();
+        let mut client = Client::start(&place, &server, FORMS, false, &[]);
+        let number = client.send("tools/call", json!({ "name": "run", "arguments": { "task": "wait" } }));
+        is_asked.recv().expect("the run asks");
+        let Client { mut agent, input, output, .. } = client;
+        let open = signal.map(|signal| {
+            kill(Pid::from_raw(i32::try_from(agent.id()).expect("a process")), signal).expect("it runs");
+            input
+        });
+        // It is told while the server of the model still hangs, which is before the time that others wait for answers.
+        let mut lines =
+            output.lines().map(|line| serde_json::from_str::<Value>(&line.expect("text")).expect("JSON"));
+        let answer = lines.find(|message| message["id"] == number).expect("an answer");
+        assert_eq!(answer["result"]["isError"], true, "{signal:?}: {answer}");
+        assert_eq!(agent.wait().expect("it ends").code(), Some(if open.is_some() { 143 } else { 0 }));
+        let log = place.session_logs();
+        assert!(std::fs::read_to_string(&log[0]).is_ok_and(|log| log.contains("wait")), "the session is kept");
+    }
 }
 
 #[test]

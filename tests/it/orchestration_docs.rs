@@ -38,21 +38,25 @@ fn with_examples(run: Run) -> Run {
     run
 }
 
-/// The commands of a block, each with what it prints to both streams.
-fn played(block: &str) -> String {
+/// The commands of a block for a shell: each is shown as it is written, and then run.
+fn script(block: &str) -> String {
     let commands = block.lines().filter(|line| line.starts_with("$ "));
     let play = |line: &str| format!("printf '%s\\n' '{line}'\n{}\n", line.trim_start_matches("$ "));
-    let script: Vec<String> = commands.map(play).collect();
-    with_examples(Run::script("sh", &format!("exec 2>&1\n{}", script.concat()))).run().success().stdout
+    commands.map(play).collect()
 }
 
-/// The page with what its commands print now.
+/// The page with what its commands print now to both streams, one after another in one directory, as a reader types them.
 fn with_output(page: &str) -> String {
     let mut parts = page.split("```console\n");
     let mut now = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (block, rest) = part.split_once("```\n").expect("a block ends");
-        now.extend(["```console\n", &played(block), "```\n", rest]);
+    let parts: Vec<(&str, &str)> = parts.map(|part| part.split_once("```\n").expect("a block ends")).collect();
+    let scripts: Vec<String> = parts.iter().map(|(block, _)| script(block)).collect();
+    let whole = format!("exec 2>&1\n{}", scripts.join("printf '\\001'\n"));
+    let played = with_examples(Run::script("sh", &whole)).run().success().stdout;
+    let blocks: Vec<&str> = played.split('\u{1}').collect();
+    assert_eq!(blocks.len(), parts.len(), "{played}");
+    for (block, (_, rest)) in blocks.iter().zip(parts) {
+        now.extend(["```console\n", block, "```\n", rest]);
     }
     now
 }

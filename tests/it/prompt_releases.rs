@@ -113,6 +113,46 @@ fn a_changed_module_or_a_broken_release_bricks_nothing() {
 }
 
 #[test]
+fn a_copy_that_a_killed_promotion_left_in_part_is_mended() {
+    let prompt = "---\ndescription: d\nmodules: [part@1.0, body]\n---\nBody.\n";
+    let run = Run::new().config("prompts/two/v1.0.md", prompt).config("prompts/modules/part/v1.0.md", "Part.\n");
+    let promote = ["prompt", "promote", "two", "1.0", "--force"];
+    let place = run.args(promote).args(["-m", "a\n## v9.9\n- b"]).run().success().place;
+    let at = |args: &[&str]| Run::at(&place).args(args.iter().copied()).run();
+    let log = std::fs::read_to_string(place.config().join("prompts/two/changelog.md")).expect("a changelog");
+    assert!(log.contains(". a ## v9.9 - b\n") && !log.contains("\n## v9.9"), "{log}");
+    let released = place.config().join("prompts/two/released");
+    let (kept, part) = (released.join("v1.0"), released.join("v1.0/modules/part/v1.0.md"));
+    std::fs::write(kept.join("seen"), "").expect("written");
+    at(&[&promote[..], &["--label", "next"]].concat()).success();
+    assert!(kept.join("seen").exists(), "a copy that runs read is not replaced");
+
+    let copy = |to: &std::path::Path| {
+        for file in ["two/v1.0.md", "modules/part/v1.0.md"] {
+            std::fs::create_dir_all(to.join(file).parent().expect("a folder")).expect("made");
+            std::fs::copy(kept.join(file), to.join(file)).expect("copied");
+        }
+    };
+    for (has_new, counts) in
+        [(true, "the one of the last promotion counts"), (false, "the file of the version counts")]
+    {
+        if has_new {
+            copy(&released.join("v1.0.new"));
+        }
+        std::fs::remove_file(&part).expect("removed");
+        let broken = at(&["prompt", "render", "two"]).exits(3);
+        broken.stderr_has("module `part` has no version").stderr_has("agent prompt repair two");
+        at(&["prompt", "repair", "two"]).success().stdout_has(counts);
+        at(&["prompt", "render", "two"]).success().stdout_is("Part.\n\nBody.\n");
+        at(&["prompt", "repair", "two"]).success().stdout_is("two: nothing to repair\n");
+        assert_eq!(kept.exists(), has_new);
+    }
+    std::fs::create_dir_all(&kept).expect("made");
+    let empty = at(&["prompt", "render", "two"]).exits(3);
+    empty.stderr_has("released/v1.0: ").stderr_has("agent prompt repair two");
+}
+
+#[test]
 fn what_fails_its_tests_or_has_too_few_is_not_released() {
     let promote = ["prompt", "promote", "mine", "1.1"];
     let failing = place(Run::new().args(promote)).config("prompts/mine/tests.yaml", &cases("nine")).run();

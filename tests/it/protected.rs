@@ -346,8 +346,7 @@ fn an_undo_leaves_a_repository_that_a_command_made() {
     let command = "git init -q made && echo x > made/f";
     let Some((output, _)) = tried_in(Form::Namespaces, |run| run, &[command]) else { return };
     let undone = Run::at(&output.place).args(["session", "undo"]).run().success();
-    undone
-        .stderr_has("not put back: made: it holds a repository, ignored files or a FIFO, which undo leaves alone");
+    undone.stderr_has("left: made: it holds a repository, ignored files or a FIFO, which undo leaves alone");
     assert!(output.place.exists("made/.git/config") && !output.place.exists("made/f"));
 }
 

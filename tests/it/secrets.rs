@@ -146,6 +146,52 @@ fn prompts_cannot_read_secrets_from_the_environment() {
 }
 
 #[test]
+fn prompts_see_no_credentials_within_a_value() {
+    const ADDRESS: &str = "postgres://bob:s3cr3tpw99@h/db";
+    let system = |extra: &str| {
+        let server = Server::always(Reply::text("ok"));
+        Run::task(&server, "task")
+            .config("agents/default.yaml", "system_prompt: \"at={{ env.DATABASE_URL }} at {{ env.SITE_URL }}.\"\n")
+            .config("agent.yaml", extra)
+            .env("DATABASE_URL", ADDRESS)
+            .env("SITE_URL", "https://h/?page=2")
+            .run()
+            .success();
+        server.requests()[0].system().to_owned()
+    };
+    assert_eq!(system(""), "at=postgres://***@h/db at https://h/?page=2.");
+    assert!(system("prompts: { allow_env: [DATABASE_URL] }\n").contains(ADDRESS));
+}
+
+#[test]
+fn a_title_and_the_events_hold_no_key_and_the_plain_answer_is_the_models() {
+    const PASSWORD: &str = "pa\\ss\"w0rd-9x7";
+    let server = Server::always(Reply::text(&format!("It is {PASSWORD}.")));
+    let run = |args: &[&str]| {
+        let args = args.iter().copied();
+        Run::task(&server, "task").args(args).env("DB_PASSWORD", PASSWORD).run().success()
+    };
+    assert_eq!(run(&[]).stdout, format!("It is {PASSWORD}.\n"));
+    for format in ["json", "jsonl"] {
+        let output = run(&["-o", format]);
+        assert!(
+            output.stdout.contains("\"result\":\"It is ***.\"") && !output.stdout.contains("w0rd"),
+            "{}",
+            output.shown()
+        );
+    }
+    let kept = run(&[]);
+    let list = Run::at(&kept.place).args(["session", "list"]).run().success().stdout;
+    let id = list.split_whitespace().next().expect("an id").to_owned();
+    let title = format!("t {PASSWORD}-value");
+    let renamed = Run::at(&kept.place).args(["session", "rename", &id, &title]).env("DB_PASSWORD", PASSWORD).run();
+    let renamed = renamed.success();
+    let listed = Run::at(&renamed.place).args(["session", "list"]).run().success();
+    assert!(listed.stdout.contains("t ***-value"), "{}", listed.shown());
+    assert!(renamed.place.kept().iter().all(|(_, text)| !text.contains("w0rd")));
+}
+
+#[test]
 fn a_key_with_a_line_feed_is_trimmed_and_one_with_garbage_is_refused() {
     let server = Server::start([Reply::text("ok")]);
     Run::task(&server, "task").env("OPENAI_API_KEY", format!("{KEY}\n")).run().success();

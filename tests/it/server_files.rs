@@ -28,6 +28,13 @@ fn servers_are_added_listed_and_removed() {
 }
 
 #[test]
+fn a_check_of_the_configuration_starts_no_server() {
+    let marking = "command: [sh, -c, touch started; sleep 60]\nsandbox: false\n";
+    let checked = Run::new().args(["config", "check"]).config("mcp/t.yaml", marking).run().success();
+    assert!(!checked.place.exists("started"), "{}", checked.shown());
+}
+
+#[test]
 fn mistakes_in_a_file_have_their_place() {
     for (file, place, why) in [
         ("env: { A: b }\n", "t.yaml:1", "needs `command`"),
@@ -56,4 +63,22 @@ fn a_client_that_was_registered_beforehand_is_named_in_either_kind_of_file() {
     run.args(["--trust", "config", "check"]).run().success();
     let written = std::fs::read_to_string(place.home().join(".config/agent/mcp/t.yaml")).expect("a file");
     assert!(written.contains("client_id: ours") && written.contains("{{ env.SECRET }}"), "{written}");
+}
+
+#[test]
+fn a_shared_server_whose_address_is_a_variable_that_is_unset_is_left_out() {
+    let servers = json!({ "mcpServers": {
+        "api": { "url": "${API_BASE_URL}/mcp" },
+        "empty": { "command": "${PROGRAM_OF_IT}" },
+        "good": { "command": "true" },
+    } });
+    let run = Run::new().file(".mcp.json", servers.to_string());
+    let checked = run.args(["config", "check", "--trust"]).run().success();
+    let checked = checked
+        .stderr_has("`api` is left out")
+        .stderr_has("(API_BASE_URL is not set)")
+        .stderr_has("`empty` is left out")
+        .stderr_has("(PROGRAM_OF_IT is not set)");
+    assert_eq!(checked.stderr.matches("API_BASE_URL").count(), 1, "{}", checked.shown());
+    assert!(!checked.stderr.contains("`good`"), "{}", checked.shown());
 }

@@ -30,7 +30,7 @@ pub fn file(words: &[&str], more: &str) -> String {
 }
 
 /// A run with one call of a server's tool, and the requests.
-fn call(file: &str, args: &[&str], name: &str, arguments: &Value) -> (Output, Vec<Request>) {
+pub fn call(file: &str, args: &[&str], name: &str, arguments: &Value) -> (Output, Vec<Request>) {
     let server = Server::start([Reply::call(name, arguments), Reply::text("done")]);
     let run = Run::task(&server, "task").args(["-o", "jsonl"]).args(args.iter().copied());
     (run.config("mcp/t.yaml", file).run(), server.requests())

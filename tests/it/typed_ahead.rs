@@ -4,7 +4,7 @@
 use crate::pty::Terminal;
 use crate::repl::{said, start};
 use crate::reply::{Gate, Reply};
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::server::Server;
 
 /// A chat whose first turn waits at the gate.
@@ -59,6 +59,19 @@ fn a_long_paste_is_shown_by_its_size_and_sent_whole() {
     assert_eq!(said(&server)[1], format!("see {}, please", lines()));
     let screen = terminal.screen();
     assert!(screen.contains("> see [pasted 84 lines], please") && !screen.contains("line 42"), "{screen}");
+}
+
+#[test]
+fn what_follows_a_slash_command_in_one_burst_is_one_message_that_runs_nothing() {
+    let server = Server::start([Reply::text("First answer."), Reply::text("Second answer.")]);
+    let place = Place::new();
+    let mut terminal = start(&Run::at(&place).server(&server));
+    terminal.keys("/cost\rrow 1\r!touch ran\r/exit\r");
+    terminal.wait_for("First answer.");
+    terminal.line("two");
+    terminal.wait_for("Second answer.");
+    assert!(!place.exists("ran"));
+    assert_eq!(said(&server), ["row 1\n!touch ran\n/exit", "two"]);
 }
 
 #[test]

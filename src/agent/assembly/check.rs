@@ -14,7 +14,7 @@ use crate::safety::Approver;
 use crate::skills::RunVariables;
 
 use super::ground::AgentInputs;
-use super::{RunOptions, SetupError, flows, layers, toolbox};
+use super::{RunOptions, SetupError, flows, layers, servers, toolbox};
 
 /// Finds every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist
 /// or do not compile are not included: loading the configuration reports them, in `known`.
@@ -33,15 +33,21 @@ pub fn check_names(
             failed.push(Mistake::in_file(who, error.message));
         }
     };
+    // Those whose lists are known are looked at, and none is started.
+    let net = Arc::new(super::open_net(config));
+    let gather = |agent| servers::gather_servers(config, agent, workspace, &net, None);
+    let servers = config.agents.values().find_map(gather).inspect(|servers| servers.leave_unstarted());
+    let unstarted = |options| RunOptions { servers: servers.clone(), ..options };
     // The place of a level says more than the agent that uses it.
     for (key, options) in efforts_of_roles(config) {
+        let options = unstarted(options);
         if let Err(error) = super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver)))
         {
             fail(config.place(&key), error);
         }
     }
     for name in config.agents.keys() {
-        let options = RunOptions { agent: Some(name.clone()), ..RunOptions::default() };
+        let options = RunOptions { agent: Some(name.clone()), servers: servers.clone(), ..RunOptions::default() };
         match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
             Ok(services) => {
                 mistakes.extend(layers::find_layer_mistakes(config, &services.agent));
@@ -54,7 +60,7 @@ pub fn check_names(
         }
     }
     for model in models_of_no_agent(config) {
-        let options = RunOptions { model: Some(model.to_owned()), ..RunOptions::default() };
+        let options = unstarted(RunOptions { model: Some(model.to_owned()), ..RunOptions::default() });
         match super::assemble_on(AgentInputs::new(config, workspace, &options, Arc::clone(approver))) {
             Ok(_) if is_of_part(config, model) => {}
             Ok(services) => {

@@ -347,8 +347,7 @@ async fn call_in_time(
     let bound = match time_limit {
         _ if tool.definition().waits_for_person => None,
         limit if tool.definition().is_run => limit,
-        _ if tool.keeps_time() => Some(context.timeout + GRACE),
-        _ => Some(context.timeout),
+        _ => Some(context.timeout + GRACE),
     };
     let Some(bound) = bound else { return tool.call(arguments, context).await };
     let end = clock.elapsed() + bound;

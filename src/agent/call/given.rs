@@ -56,14 +56,18 @@ impl<'t> Turn<'t> {
 
     /// Checks and judges a call without making it.
     pub(in crate::agent) fn judge_given(&self, given: &GivenCall) -> PreparedCall<'t> {
-        PreparedCall::of(self.agent, (0, 0), &given.request(), CallText::Whole, self.trust())
+        self.prepare_given(0, given)
+    }
+
+    fn prepare_given(&self, number: u64, given: &GivenCall) -> PreparedCall<'t> {
+        PreparedCall::of(self.agent, (number, 0), &given.request(), CallText::Whole, self.trust())
+            .give_values(self.agent, given.variables.clone())
     }
 
     /// Records a call, and checks and judges it. It is open until [`Turn::answer_call`].
     pub(in crate::agent) fn begin_given(&mut self, given: GivenCall) -> Result<PreparedCall<'t>, TurnStop> {
         let call = given.request();
         let number = self.keep_reply(Step { given: true, ..wrap_call(&call) })?;
-        let prepared = PreparedCall::of(self.agent, (number, 0), &call, CallText::Whole, self.trust());
-        Ok(PreparedCall { variables: given.variables, ..prepared })
+        Ok(self.prepare_given(number, &given))
     }
 }

@@ -44,7 +44,8 @@ impl<'c, 't: 'c> Turn<'t> {
             let call = ToolCall { arguments: arguments.to_string(), ..prepared.call.clone() };
             let anew = PreparedCall::of(self.agent, prepared.slot, &call, CallText::Whole, self.trust());
             let variables = std::mem::take(&mut prepared.variables);
-            *prepared = PreparedCall { variables, time_limit: prepared.time_limit, start: prepared.start, ..anew };
+            let anew = anew.give_values(self.agent, variables);
+            *prepared = PreparedCall { time_limit: prepared.time_limit, start: prepared.start, ..anew };
             prepared.tell(format!("a hook changed the arguments to {arguments}"));
         }
         if let (Some(mut why), Ok(plan)) = (said.ask, &mut prepared.plan)

@@ -102,7 +102,7 @@ impl<'a> PreparedCall<'a> {
         };
         let (arguments, plan) = match checked {
             Ok((found, arguments)) => {
-                let plan = judge(agent, found, &arguments, trust);
+                let plan = judge(agent, found, &arguments, &[], trust);
                 (arguments, Ok(plan))
             }
             Err(why) => (json::object_or_unparsed(&call.arguments), Err(why)),
@@ -112,10 +112,19 @@ impl<'a> PreparedCall<'a> {
         Self { call, slot, start, arguments, variables: Vec::new(), edited: None, time_limit: None, hooked, plan }
     }
 
+    /// Gives its command the values of variables, and judges it with them.
+    pub(super) fn give_values(mut self, agent: &'a Agent, variables: Vec<(String, String)>) -> Self {
+        self.variables = variables;
+        if let Some(trust) = self.plan.as_ref().ok().map(|plan| plan.trust.clone()) {
+            self.judge_again(agent, trust);
+        }
+        self
+    }
+
     /// Judges the call by another state of the conversation.
     pub(super) fn judge_again(&mut self, agent: &'a Agent, trust: TrustState) {
         if let (Ok(plan), Ok(found)) = (&mut self.plan, agent.tools.find(&self.call.name)) {
-            *plan = judge(agent, found, &self.arguments, trust);
+            *plan = judge(agent, found, &self.arguments, &self.variables, trust);
         }
     }
 
@@ -127,7 +136,7 @@ impl<'a> PreparedCall<'a> {
         };
         self.arguments[name] = line.as_str().into();
         let shown = plan.reach.opening.clone();
-        *plan = judge(agent, found, &self.arguments, trust);
+        *plan = judge(agent, found, &self.arguments, &self.variables, trust);
         if plan.enclosure == Enclosure::Opened && plan.reach.opening != shown {
             plan.enclosure = Enclosure::Write;
         }
@@ -215,7 +224,13 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: TrustState) -> CallPlan<'a> {
+fn judge<'a>(
+    agent: &'a Agent,
+    found: &'a ToolEntry,
+    arguments: &Value,
+    variables: &[(String, String)],
+    trust: TrustState,
+) -> CallPlan<'a> {
     let (tool, terms) = (found.tool.as_ref(), &found.terms);
     let workspace = &agent.workspace;
     let definition = tool.definition();
@@ -232,7 +247,7 @@ fn judge<'a>(agent: &'a Agent, found: &'a ToolEntry, arguments: &Value, trust: T
     let line = shell.map(|shell| {
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
         judged.extend(shell.workdir.map(|workdir| (workdir.into_owned(), dir.clone())));
-        let invocation = Invocation { command: &shell.line, dir: &dir };
+        let invocation = Invocation { command: &policy::fill_variables(&shell.line, variables), dir: &dir };
         let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
         policy::ParsedLine::new(invocation, workspace, &agent.readable, configured)
     });

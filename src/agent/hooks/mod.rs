@@ -63,7 +63,7 @@ impl Hooks {
     pub fn new<'c>(hooks: impl Iterator<Item = &'c HookConfig>, ground: impl FnOnce() -> HookGround) -> Self {
         let ready = |hook: &HookConfig| ReadyHook {
             // The patterns were checked when the file was read.
-            tools: hook.matches.compile_tools().unwrap_or_default(),
+            tools: hook.compile_tools().unwrap_or_default(),
             path: hook.matches.path.as_deref().and_then(|path| GlobPattern::path(path).ok()),
             config: hook.clone(),
         };

@@ -3,6 +3,8 @@
 
 use crate::safety::policy::programs::{find_rows, fits_word, has_row};
 
+use super::open_command::{OpenCommand, split_command};
+
 /// How what stands at a place is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueReading {
@@ -35,7 +37,9 @@ const COMPARISONS: [&str; 6] = [" -eq ", " -ne ", " -lt ", " -le ", " -gt ", " -
 
 /// How the word that begins or goes on after `before`, a part of `line`, is read.
 pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
-    let OpenCommand { words, word: begun, .. } = split_command(before);
+    let OpenCommand { words, word: begun, quote, .. } = split_command(before);
+    // A calculation runs no program.
+    let words = if quote == Some('(') { Vec::new() } else { words };
     let is_test = is_open(before, "[[", "]]");
     let spaced = line.replace(char::is_whitespace, " ");
     let mut tests = spaced.split("[[").skip(1).filter_map(|test| test.split("]]").next());
@@ -62,13 +66,16 @@ pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
     }
 }
 
-/// The quote that a value after `before`, a part of `line`, stands in. A calculation takes none, and here-documents are
-/// not followed: there the value stands as if it were in quotes.
-pub(super) fn find_quote(before: &str, line: &str) -> Option<char> {
-    if line.contains("<<") {
-        return Some('<');
-    }
-    split_command(before).quote.or_else(|| is_open(before, "$((", "))").then_some('('))
+/// The quote that a value after `before` stands in: `'` where a shell puts in no value. The body of a here-document and a
+/// calculation count as quotes, in which the value is one word already.
+pub(super) fn find_quote(before: &str) -> Option<char> {
+    split_command(before).quote
+}
+
+/// Adds a variable to a line, so that its value stays one word.
+pub(super) fn push_variable(command: &mut String, name: &str) {
+    let quote = if find_quote(command).is_none() { "\"" } else { "" };
+    command.extend([quote, "${", name, "}", quote]);
 }
 
 fn is_open(text: &str, open: &str, close: &str) -> bool {
@@ -91,23 +98,34 @@ fn is_evaluated(value: &str) -> bool {
 }
 
 fn is_code(words: &[String], begun: &str) -> bool {
-    if begun.split_once('=').is_some_and(|(name, _)| has_row("code-variable", name)) {
+    if begun.split_once('=').is_some_and(|(name, _)| has_row("code-variable", name_program(name))) {
         return true;
     }
-    let takes_all =
-        |at: &usize| has_row("evaluates", name_program(&words[*at])) || is_option_value(&words[*at..], begun);
+    let takes_all = |at: &usize| {
+        let name = name_program(&words[*at]);
+        // What is only known when it runs could be any of them.
+        name.contains('$') && !name.contains([' ', '='])
+            || has_row("evaluates", name)
+            || is_option_value(&words[*at..], begun)
+    };
     if list_programs(words).iter().any(takes_all) {
         return true;
     }
-    let takes_code = |option: &String| match option.strip_prefix("--") {
+    let takes_code = |name: &str, option: &str| match option.strip_prefix("--") {
         Some(long) => matches!(long, "eval" | "print" | "command"),
+        None if has_row("shell", name) => fits_word("-*c", option),
         None => option.starts_with('-') && option.ends_with(['c', 'e', 'E', 'r', 'p']),
     };
+    let joins_code = |begun: &str| fits_word("-c*|-e*|-E*|--eval=*|--print=*|--command=*", begun);
     list_possible(words).any(|(name, options)| {
-        let is_flock = matches!(name, "flock" | "su" | "script") && options.last().is_some_and(takes_code);
+        let is_flock = matches!(name, "flock" | "su" | "script")
+            && options.last().is_some_and(|option| takes_code(name, option));
         let mut valued = find_rows("interprets", name);
         is_flock
-            || valued.any(|valued| !has_operand(options, valued, &['-', '+']) && options.iter().any(takes_code))
+            || valued.any(|valued| {
+                !has_operand(options, valued, &['-', '+'])
+                    && (joins_code(begun) || options.iter().any(|option| takes_code(name, option)))
+            })
     })
 }
 
@@ -160,7 +178,7 @@ fn is_option_value(words: &[String], begun: &str) -> bool {
         };
         // Long ones may be shortened.
         let is_meant = |word: &str, option: &str| {
-            word == option || word.len() > 5 && option.starts_with("--") && option.starts_with(word)
+            fits_word(option, word) || word.len() > 5 && option.starts_with("--") && option.starts_with(word)
         };
         let follows = |option: &str| {
             words.last().is_some_and(|word| is_meant(word, option))
@@ -201,7 +219,12 @@ fn word_before(words: &[String]) -> impl Iterator<Item = &str> {
 /// True if `before` ends in a here-document, or in what is substituted, that such a program reads.
 fn is_script(before: &str) -> bool {
     let is_inside = |at: &usize| is_open(&before[*at..], "(", ")");
-    let Some(at) = find_document(before).or_else(|| before.rfind("<(").filter(is_inside)) else { return false };
+    let reads_script =
+        |pair: &[String]| fits_word("-f|--file", &pair[0]) && fits_word("-|/dev/stdin|/dev/fd/0", &pair[1]);
+    let OpenCommand { words, word, document, .. } = split_command(before);
+    let reads_word = word.starts_with("<<<") || words.last().is_some_and(|word| word == "<<<");
+    let document = document.or_else(|| before.rfind("<<<").filter(|_| reads_word));
+    let Some(at) = document.or_else(|| before.rfind("<(").filter(is_inside)) else { return false };
     // The rest of the line of a here-document goes on with the command.
     let end = before[at..].find('\n').map_or(before.len(), |end| at + end);
     let start = ["\n", ";", "&&", "||"].iter().filter_map(|mark| before[..at].rfind(mark)).max().unwrap_or(0);
@@ -210,29 +233,8 @@ fn is_script(before: &str) -> bool {
         let program = find_command(&words).map(|at| name_program(&words[at]));
         program.is_some_and(|name| has_row("interprets", name) || has_row("evaluates", name))
             || program == Some("xargs") && feeds_code(&words)
+            || program.is_some_and(|name| has_row("filters", name)) && words.windows(2).any(reads_script)
     })
-}
-
-/// The place of the here-document or here-string that is open at the end of `before`, or may be.
-fn find_document(before: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = before[from..].find("<<").map(|at| from + at) {
-        let Some(length) = before[at..].find('\n') else { return Some(at) };
-        let end = at + length;
-        let head = &before[at + 2..end];
-        let is_closed = |quote| head.matches(quote).count() % 2 == 0;
-        let ends = if head.starts_with('<') {
-            (is_closed('"') && is_closed('\'')).then_some(end)
-        } else {
-            let word = head.trim_start_matches(['-', ' ']).split([' ', ';', '|', '&', '<', '>', ')']).next();
-            let word = word.unwrap_or_default().replace(['"', '\'', '\\'], "");
-            let last = format!("\n{word}\n");
-            before[end..].find(&last).map(|place| end + place + last.len())
-        };
-        let Some(ends) = ends else { return Some(at) };
-        from = ends;
-    }
-    None
 }
 
 /// True if `xargs` gives what it reads to a program as code.
@@ -267,7 +269,7 @@ fn is_redirection(word: &str) -> bool {
 
 fn is_wrapper(word: &str) -> bool {
     let name = name_program(word);
-    has_row("wraps", name) || matches!(name, "find" | "busybox")
+    has_row("wraps", name) || has_row("opaque", name) || name == "find"
 }
 
 /// The name of a program: `python` for `/usr/bin/python3.11`.
@@ -275,52 +277,4 @@ fn name_program(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or_default();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if bare.is_empty() { name } else { bare }
-}
-
-/// The last command of a line, as far as it goes.
-#[derive(Default)]
-struct OpenCommand {
-    /// The words that are complete.
-    words: Vec<String>,
-    /// The one that is not.
-    word: String,
-    quote: Option<char>,
-    /// What opened the command inside it that follows: `(` or a backtick.
-    opens: char,
-}
-
-fn split_command(line: &str) -> OpenCommand {
-    let mut open = OpenCommand::default();
-    let mut outer: Vec<OpenCommand> = Vec::new();
-    let mut last = ' ';
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        let before = std::mem::replace(&mut last, character);
-        let opens = match character {
-            '(' => open.quote.is_none() || open.quote == Some('"') && before == '$',
-            '`' => open.quote != Some('\'') && outer.last().is_none_or(|outer| outer.opens != '`'),
-            _ => false,
-        };
-        match character {
-            '\\' if open.quote != Some('\'') => open.word.extend(characters.next()),
-            '\'' | '"' if open.quote.is_none() => open.quote = Some(character),
-            _ if open.quote == Some(character) => open.quote = None,
-            _ if opens => {
-                open.opens = character;
-                outer.push(std::mem::take(&mut open));
-            }
-            '`' | ')' if open.quote.is_none() => match outer.pop() {
-                // A function is defined, or a pattern of a `case` ends.
-                Some(outer) if open.words.is_empty() && open.word.is_empty() && !outer.word.ends_with('$') => {}
-                outer => open = outer.unwrap_or_default(),
-            },
-            _ if open.quote.is_some() => open.word.push(character),
-            ';' | '|' | '&' | '\n' => open = OpenCommand::default(),
-            _ if character.is_whitespace() => {
-                open.words.extend((!open.word.is_empty()).then(|| std::mem::take(&mut open.word)));
-            }
-            _ => open.word.push(character),
-        }
-    }
-    open
 }

@@ -3,7 +3,7 @@
 //! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
 //! single quotes a shell would not expand it, which is a mistake in the plan. So is one in what another program reads as code.
 
-use super::code::{find_quote, judge_place};
+use super::code::{find_quote, judge_place, push_variable};
 use super::reference::{Reference, ReferencePiece, Results, as_text, split_pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
@@ -43,8 +43,7 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
                         name
                     }
                 };
-                let quote = if find_quote(&command, line).is_none() { "\"" } else { "" };
-                command.extend([quote, "${", &name, "}", quote]);
+                push_variable(&mut command, &name);
             }
         }
     }
@@ -68,9 +67,10 @@ pub fn find_misplaced(line: &str) -> Vec<String> {
 }
 
 fn find_misplacement(reference: &Reference, before: &str, line: &str) -> Option<String> {
-    if find_quote(before, line) == Some('\'') {
+    if find_quote(before) == Some('\'') {
         return Some(format!(
-            "`{reference}` stands between single quotes, where a shell puts in no value; use double quotes"
+            "`{reference}` stands between single quotes, or under a quoted `<<` word, where a shell puts in no value; \
+             use double quotes, or none"
         ));
     }
     judge_place(before, line).find_danger(None).map(|why| format!("`{reference}` {why}"))
@@ -169,6 +169,59 @@ mod tests {
     }
 
     #[test]
+    fn only_the_body_of_a_here_document_takes_a_value_without_quotes() {
+        const V: &str = "$step_2_result";
+        let number = [(2, json!(3))];
+        for (line, is_quoted) in [
+            ("cat <<EOF > n\nremoved\nEOF\nrm -f V", true),
+            ("cat > n <<EOF\nold\nEOF\nmv V n", true),
+            ("cat <<A <<-'B C'; cat V\na\nA\nb", true),
+            ("cat <<A <<-'B C'\na\nA\nit's\n\tB C\nrm V", true),
+            ("cat <<EOF\n$(rm V)\nEOF", true),
+            ("cat <<EOF\nEOFx it's # V\nEOF", false),
+            ("echo $((1<<2)); rm -f V", true),
+            ("echo $(( (1 + V) ))", false),
+            ("echo $(( 1 + $(cat V) ))", true),
+            ("((x = 1<<2))\nrm V", true),
+            ("read -r x <<< a; rm -f -- V", true),
+            ("read -r x <<< a\nrm V", true),
+            ("cat f # 5\" disk\nrm -f V", true),
+            ("# it's\necho V", true),
+            ("echo a#\" b\" V ${#x} V", true),
+        ] {
+            let (found, _) = for_command(&line.replace('V', V), &results(&number)).expect(line);
+            let written = if is_quoted { "\"${step_2_result}\"" } else { "${step_2_result}" };
+            assert_eq!(found, line.replace('V', written));
+        }
+        let quoted = "cat <<'EOF'\nit's $step_2_result\nEOF";
+        assert!(for_command(quoted, &results(&number)).is_err());
+    }
+
+    #[test]
+    fn a_value_that_is_code_is_found_however_the_program_is_written() {
+        for line in [
+            "cat f # 5\" disk\nbash -c V", "bash \\\n-c V", "bash -cx V", "bash -co pipefail V", "bash -ceu V",
+            "function f { bash -c V; }; f", "coproc X { bash -c V; }", "taskset 1 bash -c V",
+            "setarch x86_64 bash -c V", "$SHELL -c V", "$b -c V", "`which sh` -c V", "$'bash' -c V",
+            "bash $'-c' V", "bash $'\\x2dc' V", "python3 -cV", "perl -eV", "node --eval=V",
+            "sed -f /dev/stdin f <<< V", "awk -f - <<< V", "PS4=V bash -x a", "git config alias.z V",
+            "make --eval=V", "split --filter V", "sqlite3 :memory: <<< V", "vim -es -c V", "ed -s f <<< V",
+            "alias z=V", "git fetch --upload-pack V", "bash <<E\n$(echo V)\nE",
+        ] {
+            let why = for_command(&line.replace('V', "$step_2_result"), &results(&values())).expect_err(line);
+            assert!(why.contains("would be read as code"), "{why}");
+        }
+        for line in [
+            "bash -x a.sh V", "bash -eo pipefail a.sh V", "$HOME/bin/tool V", "find . -name 'x' { V",
+            "taskset 1 grep -c V", "sed -f a.sed f <<< V", "git config user.name V", "make -j2 V", "split -l 9 V",
+            "vim V", "x=$HOME; echo V", "python3 -m py_compile V", "printf '%s' \"$x\" V",
+            "cat <<E | wc\nbash -c V\nE", "env A=$B grep V f",
+        ] {
+            for_command(&line.replace('V', "$step_2_result"), &results(&values())).expect(line);
+        }
+    }
+
+    #[test]
     fn what_a_shell_would_not_see_or_take_is_an_error() {
         let long = [(1, json!("x".repeat(130_001))), (2, json!("a\0b"))];
         for (line, values, part) in [
@@ -209,6 +262,7 @@ mod tests {
             "mapfile -C $step_2_result -c 1 x < a",
             "git -C x -c alias.z='!'$step_2_result z",
             "git grep -O$step_2_result a",
+            "GIT_CONFIG_VALUE_0=$step_2_result git z",
             "GIT_EXTERNAL_DIFF=$step_2_result git diff",
             "env LD_PRELOAD=./$step_2_result ls",
             "tar cf a.tar a --checkpoint=1 --checkpoint-action=exec=$step_2_result",

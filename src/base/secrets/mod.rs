@@ -8,6 +8,6 @@ mod redact;
 mod redacting;
 
 pub use address::{password_in, secrets_in, user_info, without_credentials};
-pub use redact::{LateSecrets, Redactor, mask_line};
+pub use redact::{LateSecrets, MASK, Redactor, mask_line};
 pub use redacting::Redacting;
 pub use secret::{Secret, looks_secret};

@@ -14,7 +14,8 @@ use super::ordinary::is_ordinary;
 use super::secret::looks_secret;
 use super::shapes;
 
-pub(super) const MASK: &str = "***";
+/// What stands in place of a secret.
+pub const MASK: &str = "***";
 
 /// Replaces known secrets in text that is about to be shown, logged or sent.
 #[derive(Clone, Default)]
@@ -34,7 +35,7 @@ impl LateSecrets {
     pub fn add(&self, secret: &str) {
         let mut secrets = self.0.write().expect("no holder of the secrets panics");
         if !is_ordinary(secret) && !secrets.iter().any(|known| known == secret) {
-            secrets.push(secret.to_owned());
+            secrets.extend(list_forms(secret));
             secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         }
     }
@@ -51,6 +52,7 @@ impl Redactor {
     /// unreadable.
     pub fn new(mut secrets: Vec<String>) -> Self {
         secrets.retain(|secret| !is_ordinary(secret));
+        secrets = secrets.iter().flat_map(|secret| list_forms(secret)).collect();
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
         Self { secrets, late: LateSecrets::default() }
@@ -122,6 +124,13 @@ impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Redactor({} secrets)", self.secrets.len())
     }
+}
+
+/// A secret as it is, and as a program writes it in JSON.
+fn list_forms(secret: &str) -> Vec<String> {
+    let quoted = Value::from(secret).to_string();
+    let quoted = Some(&quoted[1..quoted.len() - 1]).filter(|quoted| *quoted != secret);
+    [Some(secret), quoted].into_iter().flatten().map(str::to_owned).collect()
 }
 
 /// True if the value of this key is a secret. Counts of tokens are not.

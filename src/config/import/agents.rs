@@ -7,8 +7,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::EntryPlan;
-use super::home::ForeignHome;
-use super::parts::{entries, list_texts, quote, quote_literal, split_head, text_of};
+use super::home::{ForeignHome, choose_name};
+use super::keys::{quote, quote_literal};
+use super::parts::{entries, list_texts, split_head, text_of};
 use crate::config::peer_tools::find_own_tool;
 
 /// Agents: Markdown whose body is the system prompt.
@@ -38,8 +39,9 @@ pub(super) fn take_agents(home: &mut ForeignHome<'_>, folders: &[String]) {
             }
         }
         let _ = writeln!(out, "system_prompt: {}", quote_literal(body.trim()));
-        let name = home.name_file(&name);
-        let to = Path::new("agents").join(format!("{name}.yaml"));
+        let file = home.name_file(&name);
+        let name = choose_name(&file, &name);
+        let to = Path::new("agents").join(format!("{file}.yaml"));
         home.add("agent", name, EntryPlan::Write(to, out), notes.join("; "));
     }
 }
@@ -66,8 +68,10 @@ fn translate_tools(head: &Map<String, Value>, notes: &mut Vec<String>) -> Result
         if how.as_object().is_some_and(|rules| rules.len() > 1) {
             notes.push(format!("without the patterns of {name}"));
         }
-        let is_write_too = name == "edit" && !how.is_boolean();
-        for name in iter::once(name.as_str()).chain(is_write_too.then_some("write")) {
+        // opencode has one permission for all changes of files, whichever tool is named.
+        let is_change = matches!(name.as_str(), "edit" | "write" | "patch" | "multiedit");
+        let more: &[&str] = if is_change && (!is_on || !how.is_boolean()) { &["edit", "write"] } else { &[] };
+        for name in iter::once(name.as_str()).chain(more.iter().copied()) {
             switch_tool(&mut own, name, is_on, notes);
         }
     }
@@ -107,8 +111,12 @@ fn switch_tool(list: &mut Vec<String>, name: &str, is_on: bool, notes: &mut Vec<
             return notes.push(format!("{what} {name}"));
         }
     };
-    if !list.contains(&entry) {
-        list.push(entry);
+    // What changes no file there changes none by a patch.
+    let patch = matches!(entry.as_str(), "\"!edit_file\"" | "\"!write_file\"").then(|| quote("!apply_patch"));
+    for entry in [entry].into_iter().chain(patch) {
+        if !list.contains(&entry) {
+            list.push(entry);
+        }
     }
 }
 
@@ -135,9 +143,10 @@ mod tests {
             (json!({"tools": []}), "tools: []\n"),
             (json!({"tools": null}), "tools: []\n"),
             (
-                json!({"tools": {"write": false, "edit": false, "bash": false}}),
-                "tools: [\"*\", \"!write_file\", \"!edit_file\", \"!run_command\"]\n",
+                json!({"tools": {"write": false, "bash": false}}),
+                "tools: [\"*\", \"!write_file\", \"!apply_patch\", \"!edit_file\", \"!run_command\"]\n",
             ),
+            (json!({"disallowedTools": "Write"}), "tools: [\"*\", \"!write_file\", \"!apply_patch\"]\n"),
             (json!({"tools": {"*": false, "read": true}}), "tools: [\"*\", \"!*\", read_file]\n"),
             (
                 json!({"disallowedTools": "Bash(rm:*), mcp__git__push"}),
@@ -145,7 +154,7 @@ mod tests {
             ),
             (
                 json!({"permission": {"edit": "deny", "bash": {"*": "deny"}}}),
-                "tools: [\"*\", \"!edit_file\", \"!write_file\", \"!run_command\"]\n",
+                "tools: [\"*\", \"!edit_file\", \"!apply_patch\", \"!write_file\", \"!run_command\"]\n",
             ),
             (json!({"permission": "deny"}), "tools: []\n"),
         ] {

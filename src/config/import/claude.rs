@@ -4,30 +4,20 @@ use std::fmt::Write;
 use std::iter;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::agents::take_agents;
 use super::home::{ForeignHome, parse_commented};
-use super::parts::{entries, quote_literal, take_commands, take_servers};
+use super::keys::quote_literal;
+use super::parts::{entries, take_commands, take_servers};
 use super::{EntryPlan, ImportEntry, SettingsList};
 use crate::base::text::GlobPattern;
+use crate::config::hook::HookEvent;
 use crate::config::peer_tools::find_own_tool;
 
 /// The longest time limit of a hook, in seconds.
 const LONGEST_HOOK: u64 = 600;
-/// Events that hooks have here.
-const EVENTS: [(&str, &str); 9] = [
-    ("SessionStart", "session_start"),
-    ("UserPromptSubmit", "prompt"),
-    ("PreToolUse", "before_tool"),
-    ("PostToolUse", "after_tool"),
-    ("PermissionRequest", "permission"),
-    ("PreCompact", "before_compress"),
-    ("Stop", "stop"),
-    ("SessionEnd", "session_end"),
-    ("Notification", "notify"),
-];
-
 pub(super) fn read_claude(home: &mut ForeignHome<'_>) {
     home.take_instructions(".claude/CLAUDE.md");
     for (name, _) in home.list_dirs(&[".claude/skills".to_owned()]) {
@@ -224,7 +214,7 @@ fn translate_command(spec: &str) -> Result<String, String> {
 
 pub(super) fn take_hooks(home: &mut ForeignHome<'_>, hooks: &Value) {
     for (event, groups) in entries(hooks) {
-        let own = EVENTS.iter().find(|(theirs, _)| theirs == event).map(|(_, own)| *own);
+        let own = HookEvent::deserialize(&Value::from(event.as_str())).ok().map(|event| event.names()[0]);
         let of = if home.plugin_root.is_some() { String::new() } else { format!("{}-", home.agent.word()) };
         let stem = home.name_file(&format!("{of}{}", event.to_lowercase()));
         let is_same = |entry: &&ImportEntry| entry.kind == "hook" && entry.name.starts_with(&stem);

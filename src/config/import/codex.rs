@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::EntryPlan;
 use super::claude::{take_directories, take_hooks};
 use super::home::{ForeignHome, parse_commented, parse_toml};
-use super::parts::{entries, take_commands, take_model, take_servers};
+use super::keys::{KeyReading, quote};
+use super::parts::{ForeignModel, entries, take_commands, take_model, take_servers, text_of};
 
 pub(super) fn read_codex(home: &mut ForeignHome<'_>) {
     home.take_instructions(".codex/AGENTS.md");
@@ -56,8 +57,38 @@ fn take_providers(home: &mut ForeignHome<'_>, providers: &Value, model: Option<&
         };
         let key = provider["env_key"].as_str().map(|variable| format!("${variable}"));
         match model.and_then(Value::as_str) {
-            Some(model) => take_model(home, name, base_url, key.as_deref(), model),
+            Some(id) => {
+                let (lines, notes) = describe_provider(home, name, provider);
+                take_model(home, ForeignModel { name, base_url, key: key.as_deref(), id, lines, notes });
+            }
             None => home.leave("model", name, format!("config.toml names no model for {base_url}")),
         }
     }
+}
+
+/// What a file of a model can say of a provider besides its address and its key, and notes on the rest.
+fn describe_provider(home: &mut ForeignHome<'_>, name: &str, provider: &Value) -> (String, Vec<String>) {
+    let mut reading = KeyReading { server: name, taken: &mut home.keys, notes: Vec::new() };
+    let (mut lines, mut headers) = (String::new(), Vec::new());
+    for (key, value) in entries(provider) {
+        match (key.as_str(), value.as_str()) {
+            ("name" | "base_url" | "env_key" | "env_key_instructions", _) => {}
+            ("wire_api", Some(wire @ ("responses" | "chat"))) => lines = format!("wire: {wire}\n"),
+            ("http_headers" | "env_http_headers", _) => {
+                for (header, value) in entries(value) {
+                    let text = text_of(value);
+                    let text = if key == "http_headers" { text } else { format!("${{{text}}}") };
+                    match reading.translate_value(header, &text, false) {
+                        Ok(text) => headers.push(format!("{}: {}", quote(header), quote(&text))),
+                        Err(why) => reading.notes.push(format!("without the header {header}: {why}")),
+                    }
+                }
+            }
+            (key, _) => reading.notes.push(format!("without `{key}`")),
+        }
+    }
+    if !headers.is_empty() {
+        lines = format!("{lines}headers: {{ {} }}\n", headers.join(", "));
+    }
+    (lines, reading.notes)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::keys::KeyVariables;
 use super::{EntryPlan, ForeignAgent, ImportEntry};
 use crate::base::builtin;
 use crate::base::frontmatter::split_head;
@@ -26,7 +27,7 @@ fn refuse_file(path: &Path) -> Option<&'static str> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     match &*stem {
         stem if stem.starts_with('.') => {
-            Some("its name has no letter or digit that the name of a file may have here")
+            Some("its name has no ASCII letter or digit, and the name of its file needs one")
         }
         stem if stem.len() > LONGEST => Some("its name is too long"),
         stem if stem.starts_with('_') || stem.starts_with("LICENSE") || stem == "README" => {
@@ -53,19 +54,29 @@ pub(super) struct ForeignHome<'a> {
     pub prefix: String,
     /// Where the scripts of a plugin will be.
     pub plugin_root: Option<PathBuf>,
+    /// The variables that stand for keys.
+    pub keys: KeyVariables,
     pub entries: Vec<ImportEntry>,
 }
 
 impl<'a> ForeignHome<'a> {
     pub fn new(agent: ForeignAgent, home: &'a Path, workspace: &'a Path) -> Self {
-        let (prefix, plugin_root, entries) = (String::new(), None, Vec::new());
-        Self { agent, home, workspace, is_project: false, prefix, plugin_root, entries }
+        let (prefix, plugin_root, keys, entries) = (String::new(), None, KeyVariables::new(), Vec::new());
+        Self { agent, home, workspace, is_project: false, prefix, plugin_root, keys, entries }
     }
 
-    /// The name of the file for a thing of theirs.
+    /// The name of the file for a thing of theirs; empty if there is none.
     pub fn name_file(&self, name: &str) -> String {
-        let name = clean_name(name);
-        if name.starts_with(&self.prefix) { name } else { format!("{}{name}", self.prefix) }
+        self.add_prefix(clean_name(name))
+    }
+
+    /// The same for a command, whose name may have letters of any script.
+    pub fn name_command(&self, name: &str) -> String {
+        self.add_prefix(clean_letters(name, char::is_alphanumeric))
+    }
+
+    fn add_prefix(&self, name: String) -> String {
+        if name.is_empty() || name.starts_with(&self.prefix) { name } else { format!("{}{name}", self.prefix) }
     }
 
     /// A text in which the variables of a plugin have their values.
@@ -205,9 +216,18 @@ impl<'a> ForeignHome<'a> {
     }
 }
 
+/// The name that the table shows: theirs where no file has it.
+pub(super) fn choose_name(file: &str, theirs: &str) -> String {
+    if file.is_empty() { theirs.to_owned() } else { file.to_owned() }
+}
+
 /// A name as files of the configuration may have it.
 pub(super) fn clean_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+    clean_letters(name, |c| c.is_ascii_alphanumeric())
+}
+
+fn clean_letters(name: &str, is_letter: impl Fn(char) -> bool) -> String {
+    let plain = |c: char| if is_letter(c) || matches!(c, '-' | '_') { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
     name.trim_matches('-').to_owned()
 }

@@ -6,6 +6,7 @@ mod claude;
 mod codex;
 mod home;
 mod installed;
+mod keys;
 mod others;
 mod parts;
 mod plugin;
@@ -106,10 +107,11 @@ impl SettingsList {
 /// Everything that these agents were set up with, in the home or in the workspace. Files that cannot be read are entries
 /// that say so.
 pub fn read_setups(agents: &[ForeignAgent], home: &Path, workspace: &Path, is_project: bool) -> Vec<ImportEntry> {
-    let mut all = Vec::new();
+    let (mut all, mut keys) = (Vec::new(), keys::KeyVariables::new());
     for agent in agents {
         let mut home = ForeignHome::new(*agent, if is_project { workspace } else { home }, workspace);
         home.is_project = is_project;
+        home.keys = std::mem::take(&mut keys);
         match agent {
             ForeignAgent::Claude => claude::read_claude(&mut home),
             ForeignAgent::Codex => codex::read_codex(&mut home),
@@ -121,6 +123,7 @@ pub fn read_setups(agents: &[ForeignAgent], home: &Path, workspace: &Path, is_pr
             ForeignAgent::McpJson => others::read_mcp_json(&mut home),
         }
         all.extend(home.entries);
+        keys = home.keys;
     }
     settle::drop_repeated(&mut all);
     all

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::EntryPlan;
 use super::agents::take_agents;
-use super::home::{ForeignHome, clean_name, parse_commented, parse_toml, parse_yaml};
-use super::parts::{entries, list_texts, quote, take_commands, take_model, take_server, take_servers};
+use super::home::{ForeignHome, parse_commented, parse_toml, parse_yaml};
+use super::keys::quote;
+use super::parts::{ForeignModel, entries, list_texts, take_commands, take_model, take_server, take_servers};
 
 /// What is said of settings that choose a model.
 const MODEL: &str = "name a model with -m, or in models/default.yaml";
@@ -29,7 +30,7 @@ pub(super) fn read_gemini(home: &mut ForeignHome<'_>) {
                 let head = command["description"]
                     .as_str()
                     .map(|about| format!("---\ndescription: {}\n---\n", quote(about)));
-                let to = Path::new("commands").join(format!("{}.md", clean_name(&name)));
+                let to = Path::new("commands").join(format!("{}.md", home.name_command(&name)));
                 let text = format!("{}{}\n", head.unwrap_or_default(), prompt.trim());
                 home.add("command", name, EntryPlan::Write(to, text), notes.join("; "));
             }
@@ -103,8 +104,12 @@ fn take_providers(home: &mut ForeignHome<'_>, providers: &Value, inner: &str, ur
         if models.is_empty() {
             home.leave("model", name, format!("no model of {base_url} is named"));
         }
-        for model in models {
-            take_model(home, &format!("{name}-{model}"), base_url, options[key].as_str(), model);
+        let known = [url, key, "id", "name", "type", "models"];
+        let lost = entries(options).filter(|(key, _)| !known.contains(&key.as_str()));
+        let notes: Vec<String> = lost.map(|(key, _)| format!("without `{key}`")).collect();
+        for id in models {
+            let (name, key, notes) = (&*format!("{name}-{id}"), options[key].as_str(), notes.clone());
+            take_model(home, ForeignModel { name, base_url, key, id, notes, ..ForeignModel::default() });
         }
     }
 }
@@ -135,8 +140,8 @@ pub(super) fn read_aider(home: &mut ForeignHome<'_>) {
     for (key, value) in &settings {
         match (key.as_str(), model) {
             ("openai-api-base", Some(model)) if value.is_string() => {
-                let model = model.trim_start_matches("openai/");
-                take_model(home, "aider", value.as_str().unwrap_or_default(), None, model);
+                let (id, base_url) = (model.trim_start_matches("openai/"), value.as_str().unwrap_or_default());
+                take_model(home, ForeignModel { name: "aider", base_url, id, ..ForeignModel::default() });
             }
             ("model" | "weak-model" | "editor-model" | "openai-api-base", _) => home.leave("setting", key, MODEL),
             ("read", _) => {

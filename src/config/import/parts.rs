@@ -7,165 +7,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::EntryPlan;
-use super::home::{ForeignHome, clean_name, parse_yaml};
+use super::home::{ForeignHome, choose_name, clean_name, parse_yaml};
+use super::keys::{KeyReading, is_variable, name_variable, quote, quote_literal};
+use super::{EntryPlan, ForeignAgent};
 use crate::base::frontmatter;
-use crate::base::secrets::looks_secret;
 use crate::config::mcp::refuse_server_name;
-use crate::template::escape_text;
-
-/// A text as YAML reads it back, whatever is in it: JSON is YAML.
-pub(super) fn quote(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// The same where our strings are templates.
-pub(super) fn quote_literal(text: &str) -> String {
-    quote(&escape_text(text))
-}
-
-/// True if templates can name it as a variable.
-fn is_variable(name: &str) -> bool {
-    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.starts_with(|c: char| is_good(c) && !c.is_ascii_digit()) && name.chars().all(is_good)
-}
-
-fn name_variable(name: &str) -> Result<String, String> {
-    if is_variable(name) { Ok(format!("{{{{ env.{name} }}}}")) } else { Err(format!("`{name}` is no variable")) }
-}
-
-/// A value of an environment or a header: `${NAME}` becomes the variable of ours; what looks like a secret is left out,
-/// and its variable named instead.
-fn translate_value(key: &str, value: &str, notes: &mut Vec<String>) -> Result<String, String> {
-    let is_count = key.to_ascii_lowercase().ends_with("tokens") && value.parse::<u64>().is_ok();
-    let is_secret = !is_count && (names_key(key) || !key.is_empty() && find_key("", value).is_some());
-    let (mut out, mut literal) = (String::new(), String::new());
-    let mut rest = value;
-    let mut has_variable = false;
-    while let Some((before, after)) = rest.split_once('$') {
-        out += &escape_text(before);
-        literal += before;
-        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-        let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-        let (written, end) = braced.unwrap_or_else(|| after.split_at(length));
-        let (name, default) = written.split_once(":-").map_or((written, None), |(name, word)| (name, Some(word)));
-        let name = name.strip_prefix("env:").unwrap_or(name);
-        if braced.is_none() && !is_variable(name) {
-            // `$1` of a shell.
-            out.push('$');
-            literal.push('$');
-            rest = after;
-            continue;
-        }
-        if !is_variable(name) || default.is_some_and(|word| word.contains("${")) {
-            return Err(format!("`${{{written}}}` is no variable"));
-        }
-        has_variable = true;
-        let is_key = is_secret || looks_secret(name);
-        if is_key && default.is_some_and(|word| !word.is_empty()) {
-            notes.push(format!("the default of {name} is not copied: set {name}"));
-        }
-        let default = default.filter(|_| !is_key).map(|word| format!(" | default({})", quote(word)));
-        let _ = write!(out, "{{{{ env.{name}{} }}}}", default.unwrap_or_default());
-        rest = end;
-    }
-    out += &escape_text(rest);
-    literal += rest;
-    // Beside a variable, letters are part of a key.
-    let mut words = literal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    if !is_secret || value.is_empty() || (has_variable && words.all(is_scheme)) {
-        return Ok(out);
-    }
-    let mut variable: String =
-        key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    if !is_variable(&variable) {
-        variable.insert(0, '_');
-    }
-    notes.push(format!("its {key} is not copied: set {variable}"));
-    name_variable(&variable)
-}
-
-/// True if a variable, a header or a flag of this name has a key.
-fn names_key(name: &str) -> bool {
-    looks_secret(name) || name.to_ascii_lowercase().ends_with("authorization")
-}
-
-fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic", "token"].iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-fn skip_scheme(text: &str) -> &str {
-    text.split_once(' ').filter(|(word, _)| is_scheme(word)).map_or(text, |(_, rest)| rest.trim_start())
-}
-
-/// True for what ends a value in a line.
-fn is_break(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\\')
-}
-
-/// True if a command line gives a key by this name, and not a number, a path or a mode.
-fn is_key(name: &str, value: &str) -> bool {
-    const OTHERS: [&str; 8] = ["file", "path", "dir", "type", "stdin", "id", "name", "url"];
-    const SHORTEST: usize = 6;
-    let name = name.to_ascii_lowercase();
-    let is_other = name.starts_with("no-") || OTHERS.iter().any(|end| name.rsplit(['-', '_']).next() == Some(end));
-    let is_variable = value.starts_with('$') && is_variable(value.trim_matches(['$', '{', '}', ';', ')']));
-    let is_elsewhere = ["/", "./", "../", "~", "-", "$("].iter().any(|start| value.starts_with(start));
-    let is_plain =
-        value.len() < SHORTEST || value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '_'));
-    // A password may be short, or a number.
-    let is_password = name.contains("pass") && !matches!(value, "" | "true" | "false");
-    names_key(&name) && !is_other && !is_variable && !is_elsewhere && (is_password || !is_plain)
-}
-
-/// The name of the first key in a text after `flag`, and where its value begins: in a word, a line of a shell, or JSON.
-fn find_key<'t>(flag: &'t str, text: &'t str) -> Option<(&'t str, usize)> {
-    let is_mark = |c: char| is_break(c) || "=:,;&|(){}[]<>".contains(c);
-    let is_foreign = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.');
-    let (mut name, mut last, mut at) = (flag, "", 0);
-    for token in text.split_inclusive(is_mark) {
-        let (before, rest) = text.split_at(at);
-        let word = token.trim_end_matches(is_mark);
-        let value = skip_scheme(rest);
-        // After a flag the whole word is its value.
-        let value = if at == 0 { value } else { value.split(is_break).next().unwrap_or_default() };
-        // Keys in addresses are masked later.
-        let is_address = before.rsplit(is_break).next().is_some_and(|run| run.contains("://"));
-        if !word.is_empty() && !is_address && is_key(name, value) {
-            return Some((name, at));
-        }
-        at += token.len();
-        if !word.is_empty() {
-            last = word.rsplit(is_foreign).next().unwrap_or_default().trim_start_matches('-');
-        }
-        // `X-Api-Key:VALUE`, but not `keycloak:latest`.
-        let is_header = word.is_empty()
-            || text[at..].starts_with(is_break)
-            || last.contains(|c: char| c.is_ascii_uppercase())
-            || name == "H"
-            || name.ends_with("header");
-        name = match &token[word.len()..] {
-            "=" => last,
-            ":" if is_header => last,
-            _ if word.starts_with('-') => last,
-            _ if word.is_empty() => name,
-            _ => "",
-        };
-    }
-    None
-}
-
-/// A word of a command line after `flag`: `VALUE`, `--api-key=VALUE`, `-eTOKEN=VALUE`, `--header=Authorization: VALUE`.
-fn translate_word(flag: &str, word: &str, notes: &mut Vec<String>) -> Result<String, String> {
-    let Some((name, start)) = find_key(flag, word) else { return translate_value("", word, notes) };
-    let (head, value) = word.split_at(start);
-    // What else the line says would be lost.
-    let goes_on = start > 0 && skip_scheme(value).contains(|c| is_break(c) || ",;&|".contains(c));
-    if goes_on || head.trim_end().contains(is_break) {
-        return Err("its line holds a key: name a variable there".to_owned());
-    }
-    Ok(translate_value("", head, notes)? + &translate_value(name, value, notes)?)
-}
 
 /// The texts of a list, or of one text.
 pub(super) fn list_texts(value: &Value) -> Vec<String> {
@@ -185,23 +31,26 @@ const SERVER_KEYS: [&str; 21] = [
 
 /// A server of tools, in the forms of `mcpServers` and of those who spell it a little otherwise.
 pub(super) fn take_server(home: &mut ForeignHome<'_>, name: &str, server: &Value) {
-    let mut notes = Vec::new();
     let file = home.name_file(name);
+    let mut taken = std::mem::take(&mut home.keys);
+    let mut reading = KeyReading { server: &file, taken: &mut taken, notes: Vec::new() };
     let written = match refuse_server_name(&file).filter(|_| !file.is_empty()) {
         Some(why) => Err(why),
-        None => write_server(home, server, &mut notes),
+        None => write_server(home, server, &mut reading),
     };
+    let notes = reading.notes.join("; ");
+    home.keys = taken;
     match written {
         Ok(text) => {
             let to = Path::new("mcp").join(format!("{file}.yaml"));
-            home.add("server", file, EntryPlan::Write(to, text), notes.join("; "));
+            home.add("server", choose_name(&file, name), EntryPlan::Write(to, text), notes);
         }
         Err(why) => home.leave("server", name, why),
     }
 }
 
 /// The file of a server, or why there is none.
-fn write_server(home: &ForeignHome<'_>, server: &Value, notes: &mut Vec<String>) -> Result<String, String> {
+fn write_server(home: &ForeignHome<'_>, server: &Value, reading: &mut KeyReading<'_>) -> Result<String, String> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| server[*key].as_str()).map(str::to_owned);
     let mut out = String::new();
     let command = ["command", "cmd"].iter().find(|key| !server[**key].is_null());
@@ -222,28 +71,28 @@ fn write_server(home: &ForeignHome<'_>, server: &Value, notes: &mut Vec<String>)
             let words: Result<Vec<String>, String> = line
                 .iter()
                 .zip(flags)
-                .map(|(word, flag)| Ok(quote(&translate_word(flag, &home.fill_root(word), notes)?)))
+                .map(|(word, flag)| Ok(quote(&reading.translate_word(flag, &home.fill_root(word))?)))
                 .collect();
             let _ = writeln!(out, "command: [{}]", words?.join(", "));
         }
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => {
-            let _ = writeln!(out, "url: {}", quote(&translate_value("", &url, notes)?));
+            let _ = writeln!(out, "url: {}", quote(&reading.translate_value("", &url, false)?));
         }
         (None, Some(_)) => return Err("its address does not begin with http:// or https://".to_owned()),
     }
     if text(&["type", "transport"]).as_deref() == Some("sse") {
-        notes.push("its transport `sse` is asked as `http`".to_owned());
+        reading.notes.push("its transport `sse` is asked as `http`".to_owned());
     }
     let (mut env, mut headers) = (BTreeMap::new(), BTreeMap::new());
     for (key, value) in ["env", "envs", "environment"].iter().flat_map(|key| entries(&server[*key])) {
-        env.insert(key.clone(), translate_value(key, &text_of(value), notes)?);
+        env.insert(key.clone(), reading.translate_value(key, &text_of(value), true)?);
     }
     for key in ["env_vars", "env_keys"].iter().flat_map(|key| list_texts(&server[*key])) {
         let variable = name_variable(&key)?;
         env.entry(key).or_insert(variable);
     }
     for (key, value) in ["headers", "http_headers"].iter().flat_map(|key| entries(&server[*key])) {
-        headers.insert(key.clone(), translate_value(key, &text_of(value), notes)?);
+        headers.insert(key.clone(), reading.translate_value(key, &text_of(value), false)?);
     }
     if let Some(variable) = text(&["bearer_token_env_var"]) {
         headers.insert("Authorization".to_owned(), format!("Bearer {}", name_variable(&variable)?));
@@ -254,11 +103,11 @@ fn write_server(home: &ForeignHome<'_>, server: &Value, notes: &mut Vec<String>)
         if is_taken && !values.is_empty() {
             let _ = writeln!(out, "{key}: {{ {} }}", values.join(", "));
         } else if !values.is_empty() {
-            notes.push(format!("without `{key}`"));
+            reading.notes.push(format!("without `{key}`"));
         }
     }
     for (key, _) in entries(server).filter(|(key, _)| !SERVER_KEYS.contains(&key.as_str())) {
-        notes.push(format!("without `{key}`"));
+        reading.notes.push(format!("without `{key}`"));
     }
     if server["disabled"] == true || server["enabled"] == false {
         out += "enabled: false\n";
@@ -285,8 +134,9 @@ pub(super) fn take_servers(home: &mut ForeignHome<'_>, servers: Option<&Value>) 
 pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
     for (name, path) in home.list(folders, ".md") {
         let Some(text) = home.read_path(&path) else { continue };
-        let name = home.name_file(&name);
-        let to = Path::new("commands").join(format!("{name}.md"));
+        let file = home.name_command(&name);
+        let name = choose_name(&file, &name);
+        let to = Path::new("commands").join(format!("{file}.md"));
         let Ok((head, body)) = split_head(&text) else {
             home.leave("command", name, "its head cannot be read");
             continue;
@@ -295,6 +145,10 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
         let mut kept = String::new();
         for (key, value) in &head {
             match key.as_str() {
+                // `argument-hint: [PATH]` is a list to YAML.
+                "argument-hint" if value.is_array() => {
+                    let _ = writeln!(kept, "{key}: {}", quote(&format!("[{}]", list_texts(value).join(" "))));
+                }
                 "description" | "argument-hint" => drop(writeln!(kept, "{key}: {}", quote(&text_of(value)))),
                 key => notes.push(format!("without `{key}`")),
             }
@@ -307,9 +161,21 @@ pub(super) fn take_commands(home: &mut ForeignHome<'_>, folders: &[String]) {
         if body.contains("!`") {
             notes.push("commands in its text do not run".to_owned());
         }
+        if home.agent == ForeignAgent::Codex {
+            notes.extend(find_placeholder(&body).map(|name| format!("${name} is not filled in: write $1, $2, …")));
+        }
         let text = if kept.is_empty() { body } else { format!("---\n{kept}---\n{body}") };
         home.add("command", name, EntryPlan::Write(to, text), notes.join("; "));
     }
+}
+
+/// The first placeholder with a name of its own, as prompts of codex have them.
+fn find_placeholder(body: &str) -> Option<&str> {
+    let mut names = body.split('$').skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    });
+    names.find(|name| !name.is_empty() && *name != "ARGUMENTS")
 }
 
 /// The head of a Markdown file as data, and what follows it.
@@ -334,14 +200,30 @@ fn read_plain_line(line: &str) -> Option<(String, Value)> {
     is_key.then(|| (key.to_owned(), value.trim().into()))
 }
 
-/// A model at an endpoint.
-pub(super) fn take_model(home: &mut ForeignHome<'_>, name: &str, base_url: &str, key: Option<&str>, model: &str) {
+/// A model at an endpoint of theirs.
+#[derive(Default)]
+pub(super) struct ForeignModel<'m> {
+    pub name: &'m str,
+    pub base_url: &'m str,
+    /// The name of its variable as they write it, or the key.
+    pub key: Option<&'m str>,
+    pub id: &'m str,
+    /// Further lines of the file.
+    pub lines: String,
+    pub notes: Vec<String>,
+}
+
+/// Takes a model. A project brings none.
+pub(super) fn take_model(home: &mut ForeignHome<'_>, model: ForeignModel<'_>) {
+    let ForeignModel { name, base_url, key, id, lines, mut notes } = model;
+    if home.is_project {
+        return home.leave("model", name, "a project brings no models: import it without --project");
+    }
     if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
         return home.leave("model", name, "its address does not begin with http:// or https://");
     }
-    let mut out =
-        format!("provider: openai\nbase_url: {}\nmodel: {}\n", quote_literal(base_url), quote_literal(model));
-    let mut note = String::new();
+    let (base_url, id) = (quote_literal(base_url), quote_literal(id));
+    let mut out = format!("provider: openai\nbase_url: {base_url}\nmodel: {id}\n{lines}");
     // `$NAME` and `{env:NAME}` name a variable; anything else would be the key itself.
     let variable = key.and_then(|key| {
         let inner = key.strip_prefix("{env:").and_then(|key| key.strip_suffix('}')).or(key.strip_prefix('$'));
@@ -349,14 +231,12 @@ pub(super) fn take_model(home: &mut ForeignHome<'_>, name: &str, base_url: &str,
     });
     match (key, variable) {
         (_, Some(variable)) => drop(writeln!(out, "api_key: {{ env: {variable} }}")),
-        (Some(_), None) => {
-            note = format!(
-                "its key is not copied: agent key set, or `api_key: {{ env: NAME }}` in models/{name}.yaml"
-            );
-        }
+        (Some(_), None) => notes.push(format!(
+            "its key is not copied: agent key set, or `api_key: {{ env: NAME }}` in models/{name}.yaml"
+        )),
         (None, None) => {}
     }
     let name = clean_name(name);
     let to = Path::new("models").join(format!("{name}.yaml"));
-    home.add("model", name, EntryPlan::Write(to, out), note);
+    home.add("model", name, EntryPlan::Write(to, out), notes.join("; "));
 }

@@ -18,6 +18,8 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct SeenFilesState {
     seen: HashMap<PathBuf, String>,
+    /// The files that were read in part: their digests, and the number of lines, from the first one on, that were read.
+    begun: HashMap<PathBuf, (String, u64)>,
     /// Changes that are not in the log yet.
     news: Vec<FileChange>,
 }
@@ -36,6 +38,8 @@ pub struct FileChange {
 pub enum Familiarity {
     /// Its content is unchanged since the conversation last saw it.
     Current,
+    /// Its content is unchanged since, but no more than this number of lines was read from its beginning.
+    Begun { lines: u64 },
     /// It has changed since.
     Changed,
     /// The conversation has never seen it.
@@ -46,7 +50,7 @@ impl Ledger {
     /// A ledger restored from the log: digests by path.
     pub fn restore<'a>(seen: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
         let seen = seen.into_iter().map(|(path, digest)| (PathBuf::from(path), digest.clone())).collect();
-        Self { inner: Mutex::new(SeenFilesState { seen, news: Vec::new() }) }
+        Self { inner: Mutex::new(SeenFilesState { seen, ..SeenFilesState::default() }) }
     }
 
     /// Records `content` as the content of `path`.
@@ -63,12 +67,27 @@ impl Ledger {
         inner.seen.insert(path.to_path_buf(), digest);
     }
 
+    /// Records that of `content`, which has `total` lines, `lines` were read, from 1. The file is known once all were, in
+    /// order.
+    pub fn remember_lines(&self, path: &Path, content: &[u8], lines: &std::ops::Range<u64>, total: u64) {
+        let digest = hash_sha256([content]);
+        let begun =
+            self.inner().begun.get(path).filter(|(then, _)| *then == digest).map_or(0, |(_, lines)| *lines);
+        let read = if lines.start <= begun + 1 { begun.max(lines.end.saturating_sub(1)) } else { begun };
+        self.inner().begun.insert(path.to_path_buf(), (digest, read));
+        if read >= total {
+            self.remember(path, content);
+        }
+    }
+
     /// Compares the current content of `path` with what was seen.
     pub fn familiarity(&self, path: &Path, content: &[u8]) -> Familiarity {
-        match self.inner().seen.get(path) {
-            None => Familiarity::Unseen,
-            Some(then) if *then == hash_sha256([content]) => Familiarity::Current,
-            Some(_) => Familiarity::Changed,
+        let (inner, digest) = (self.inner(), hash_sha256([content]));
+        match (inner.seen.get(path), inner.begun.get(path)) {
+            (Some(then), _) if *then == digest => Familiarity::Current,
+            (_, Some((then, lines))) if *then == digest => Familiarity::Begun { lines: *lines },
+            (None, None) => Familiarity::Unseen,
+            _ => Familiarity::Changed,
         }
     }
 
@@ -97,5 +116,21 @@ mod tests {
         assert_eq!(again.familiarity(Path::new("/w/a"), b"one"), Familiarity::Current);
         assert_eq!(again.familiarity(Path::new("/w/a"), b"two"), Familiarity::Changed);
         assert_eq!(again.familiarity(Path::new("/w/b"), b"one"), Familiarity::Unseen);
+    }
+
+    #[test]
+    fn a_file_is_known_once_all_its_lines_were_read() {
+        let (ledger, path, text) = (Ledger::default(), Path::new("/w/a"), b"1\n2\n3\n");
+        let now = |content: &[u8]| ledger.familiarity(path, content);
+        for (lines, begun) in [(3..4, 0), (1..2, 1), (2..3, 2)] {
+            ledger.remember_lines(path, text, &lines, 3);
+            assert_eq!(now(text), Familiarity::Begun { lines: begun });
+        }
+        assert_eq!(now(b"other"), Familiarity::Changed);
+        assert!(ledger.take_news().is_empty());
+        ledger.remember_lines(path, text, &(3..4), 3);
+        assert_eq!((now(text), ledger.take_news().len()), (Familiarity::Current, 1));
+        ledger.remember_lines(path, text, &(2..3), 3);
+        assert_eq!(now(text), Familiarity::Current);
     }
 }

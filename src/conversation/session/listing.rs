@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::base::age;
+use crate::conversation::attachment::strip_attachments;
 use crate::files::regular::{Links, open_file};
 
 use super::entry::{LogHeader, LogLine, OLDEST_VERSION};
@@ -158,7 +159,7 @@ struct Titled {
 /// The title that a line gives to the session, if it is a message of the person.
 fn read_message(line: &[u8]) -> Option<String> {
     match LogLine::parse(line).ok()? {
-        LogLine::Said { said, .. } if said.author.is_person() => Some(make_title(&said.text)),
+        LogLine::Said { said, .. } if said.author.is_person() => Some(make_title(strip_attachments(&said.text))),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::text;
+use crate::conversation::attachment::strip_attachments;
 use crate::conversation::event::plan::{PlanAuthor, PlanEvent};
 use crate::conversation::event::{CallTelemetry, Compressed};
 use crate::conversation::message::{CallAnswer, Cost, Item, Step, Summary, Usage, UserText};
@@ -94,7 +95,7 @@ impl Transcript {
             self.messages.pop_if(|before| before.from == from);
             self.messages.push(MessagePlace { number: self.last, from });
             if self.title.is_empty() {
-                self.title = make_title(&said.text);
+                self.title = make_title(strip_attachments(&said.text));
             }
         }
         self.view.push(self.last, Item::Said(said));

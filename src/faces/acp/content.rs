@@ -9,7 +9,7 @@ use super::updates::{chunk, describe_call, end_call, list_locations, name_kind};
 use crate::base::image::{Image, decode_base64};
 use crate::base::json;
 use crate::base::output::CallStatus;
-use crate::conversation::attachment::{Attachment, Attachments};
+use crate::conversation::attachment::{Attachment, Attachments, strip_attachments};
 use crate::conversation::message::{Item, ReplyPart};
 use crate::safety::net;
 
@@ -49,7 +49,11 @@ pub fn read_prompt(parts: &Value) -> Result<(String, Attachments), RpcError> {
             other => return Err(RpcError::params(format!("content of the kind `{other}` was not offered"))),
         }
     }
-    Ok((texts.join("\n").trim().to_owned(), attached))
+    let text = texts.join("\n").trim().to_owned();
+    if text.is_empty() && attached.texts.is_empty() && attached.pictures.is_empty() {
+        return Err(RpcError::params("`prompt` is empty"));
+    }
+    Ok((text, attached))
 }
 
 /// The updates that show a conversation from its beginning.
@@ -57,7 +61,9 @@ pub fn replay_items(items: &[Item], workspace: &Path) -> Vec<Value> {
     let mut updates = Vec::new();
     for (number, item) in items.iter().enumerate() {
         match item {
-            Item::Said(said) if said.author.is_person() => updates.push(chunk("user_message_chunk", &said.text)),
+            Item::Said(said) if said.author.is_person() => {
+                updates.push(chunk("user_message_chunk", strip_attachments(&said.text)));
+            }
             Item::Said(_) | Item::Summary(_) => {}
             Item::Step(step) => {
                 for part in &step.parts {
@@ -109,7 +115,14 @@ mod tests {
             attached.texts,
             [Attachment { name: "file:///x/b.rs".to_owned(), content: "fn b() {}".to_owned() }]
         );
-        for wrong in [json!("text"), json!([{ "type": "audio" }]), json!([{ "type": "image", "data": "!" }])] {
+        let blank = json!([{ "type": "text", "text": " " }]);
+        for wrong in [
+            json!("text"),
+            json!([]),
+            blank,
+            json!([{ "type": "audio" }]),
+            json!([{ "type": "image", "data": "!" }]),
+        ] {
             assert_eq!(read_prompt(&wrong).expect_err("it is wrong").code, RpcError::PARAMS, "{wrong}");
         }
     }

@@ -127,8 +127,9 @@ impl Approver for EditorPerson {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let id = self.asked.lock().expect("no holder of the id panics").clone();
-            let subject = text::reveal_in_line(question.preview.lines().next().unwrap_or_default());
-            let title = describe_call(question.tool, &subject);
+            let first = question.preview.lines().next().unwrap_or_default();
+            let file = first.strip_prefix("--- a/").filter(|_| question.is_change);
+            let title = describe_call(question.tool, &text::reveal_in_line(file.unwrap_or(first)));
             let call = write_call(&id, &title, name_kind(question.tool), &question.to_markdown());
             let mut options = vec![option("yes", "allow_once", "Yes, once")];
             options.extend(question.always.map(|always| {
@@ -146,7 +147,12 @@ impl Approver for EditorPerson {
 
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
         async move {
-            let call = write_call("plan", "Carry out this plan?", "think", &sheet.form());
+            let form = sheet.form();
+            // The comments of a plan are for the terminal, where its form is edited.
+            let is_comment = |line: &&str| line.is_empty() || line.starts_with('#');
+            let comments = form.lines().take_while(is_comment).filter(|_| sheet.extension() == "yaml").count();
+            let steps = form.lines().skip(comments).collect::<Vec<_>>().join("\n");
+            let call = write_call("plan", "Carry out this plan?", "think", &steps);
             let options = json!([option("yes", "allow_once", "Yes"), option("no", "reject_once", "No")]);
             match self.ask(call, options).await.as_deref() {
                 Some("yes") => PlanReview::Run,

@@ -222,7 +222,7 @@ impl AcpServer {
             }
             "session/list" => self.list(params),
             "session/prompt" => self.find(params)?.prompt(params).await,
-            "session/set_mode" => self.find(params)?.choose("approve", &params["modeId"]).await.map(|_| json!({})),
+            "session/set_mode" => self.find(params)?.set_mode(&params["modeId"]),
             "session/set_config_option" => {
                 let options = self.find(params)?.choose(word(params, "configId")?, &params["value"]).await?;
                 Ok(json!({ "configOptions": options }))

@@ -30,6 +30,8 @@ use crate::tools;
 pub struct AcpSession {
     /// Stops its turn.
     pub cancel: Cancel,
+    /// The mode that the next message begins with, if it was chosen while another is answered.
+    wanted_mode: Mutex<Option<String>>,
     seat: tokio::sync::Mutex<SessionSeat>,
 }
 
@@ -113,7 +115,10 @@ impl AcpSession {
             own,
             warnings,
         };
-        Ok((name, Self { cancel: Cancel::default(), seat: tokio::sync::Mutex::new(seat) }))
+        Ok((
+            name,
+            Self { cancel: Cancel::default(), wanted_mode: Mutex::default(), seat: tokio::sync::Mutex::new(seat) },
+        ))
     }
 
     /// True if no message is being answered.
@@ -171,6 +176,7 @@ impl AcpSession {
         let busy = |_| RpcError::new(RpcError::REQUEST, "a message of this session is being answered");
         let mut seat = self.seat.try_lock().map_err(busy)?;
         let (text, attached) = read_prompt(&params["prompt"])?;
+        self.apply_mode(&mut seat)?;
         if !attached.pictures.is_empty() && !seat.services.agent.model.info().sees {
             return Err(RpcError::params("the model sees no pictures (session option `model` names another)"));
         }
@@ -238,12 +244,30 @@ impl AcpSession {
         let mut seat = self.seat.lock().await;
         let value = value.as_str().ok_or_else(|| RpcError::params("a value is a text"))?;
         seat.choose(option, value)?;
-        let id = seat.conversation.session.id();
-        if option == "approve" {
-            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": value });
-            send_update(&seat.peer, id, &update);
-        }
         Ok(seat.config_options())
+    }
+
+    /// Chooses the mode: now, or for the next message while one is being answered.
+    ///
+    /// # Errors
+    /// There is no such mode, or it cannot be used.
+    pub fn set_mode(&self, mode: &Value) -> Result<Value, RpcError> {
+        let known = mode.as_str().filter(|mode| ApprovalMode::find(mode).is_some());
+        let known = known.ok_or_else(|| RpcError::params(format!("{mode} is no mode")))?;
+        *self.wanted_mode.lock().expect("no holder of the mode panics") = Some(known.to_owned());
+        if let Ok(mut seat) = self.seat.try_lock() {
+            self.apply_mode(&mut seat)?;
+        }
+        Ok(json!({}))
+    }
+
+    fn apply_mode(&self, seat: &mut SessionSeat) -> Result<(), RpcError> {
+        let wanted = self.wanted_mode.lock().expect("no holder of the mode panics").take();
+        let Some(mode) = wanted else { return Ok(()) };
+        seat.choose("approve", &mode)?;
+        let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode });
+        send_update(&seat.peer, seat.conversation.session.id(), &update);
+        Ok(())
     }
 
     /// Stops the turn and the background commands.

@@ -3,12 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::rpc::RpcPeer;
 use crate::base::output::CallStatus;
 use crate::base::text;
+use crate::config::format_duration;
 use crate::conversation::EventSink;
 use crate::conversation::event::plan::StepStatus;
 use crate::conversation::event::{Event, EventKind, EventMessage};
@@ -30,6 +32,8 @@ pub struct UpdateSink {
     window: u64,
     asked: AskedCall,
     plan: Vec<Value>,
+    /// True if a part of the answer to the running request was told.
+    has_begun: bool,
     /// The end of the running command's output.
     live: String,
 }
@@ -43,6 +47,7 @@ impl UpdateSink {
             window,
             asked: Arc::clone(asked),
             plan: Vec::new(),
+            has_begun: false,
             live: String::new(),
         }
     }
@@ -90,7 +95,22 @@ impl EventSink for UpdateSink {
         }
         let own_id = |call: &str| format!("{}-{call}", event.run_id);
         match &event.kind {
-            EventKind::TextDelta { text } => self.update(&chunk("agent_message_chunk", text)),
+            EventKind::RequestStarted { .. } => self.has_begun = false,
+            EventKind::TextDelta { text } => {
+                self.has_begun |= !text.is_empty();
+                self.update(&chunk("agent_message_chunk", text));
+            }
+            EventKind::Retry { attempt, attempts, delay_ms, cause } => {
+                let delay = format_duration(Duration::from_millis(*delay_ms));
+                let said = format!("retry {attempt}/{attempts} in {delay}: {}", text::one_line(cause, 200));
+                // An editor joins the chunks of an answer.
+                if std::mem::take(&mut self.has_begun) {
+                    let said = format!("\n\n{said}\nthe answer above was cut off and starts again\n\n");
+                    self.update(&chunk("agent_message_chunk", &said));
+                } else {
+                    self.update(&chunk("agent_thought_chunk", &format!("{said}\n")));
+                }
+            }
             EventKind::ReasoningDelta { text } => self.update(&chunk("agent_thought_chunk", text)),
             EventKind::Warning { message } => {
                 self.update(&chunk("agent_thought_chunk", &format!("Warning: {message}\n")));

@@ -1,7 +1,5 @@
 //! Tables for people: models, tools, skills, costs.
 
-use std::io::{self, IsTerminal};
-
 use crate::agent::assembly::ListedModel;
 use crate::base::text;
 use crate::config::{AgentConfig, Config, Mode};
@@ -47,7 +45,7 @@ pub fn lay_out_columns<const N: usize>(rows: &[[String; N]], terminal: Option<us
 
 /// The width of the terminal on stdout; `None` for a pipe or a file, where nothing is cut.
 pub fn find_edge() -> Option<usize> {
-    io::stdout().is_terminal().then(terminal::measure_width).flatten()
+    terminal::stdout_is_terminal().then(terminal::measure_width).flatten()
 }
 
 /// Lists models with their windows and prices (USD for a million tokens in and out), and a mark on the one in use.

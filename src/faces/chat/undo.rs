@@ -1,5 +1,6 @@
 //! `/undo`, `/redo` and `/diff`, and what they share with `agent session undo`: a plan is shown, then carried out.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use crate::base::{diff, text};
 use crate::config::Config;
 use crate::conversation::message::{Call, CallStatus, Step};
 use crate::conversation::session::{Session, SessionError};
-use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan};
+use crate::files::history::{Direction, FileHistory, PathChange, PathState, RestorePlan, Restored};
 use crate::files::workspace::Workspace;
 
 /// The answer where a conversation is in memory only.
@@ -42,7 +43,8 @@ pub fn explain_unkept(session: &Session, from: u64) -> Option<&'static str> {
 /// Puts files of a session back, and says what was done; or only what would be, in a `dry_run`. `None` if there is nothing.
 ///
 /// # Errors
-/// A sentence: what needs force, and it is not to be `forced`; or the disk fails.
+/// A sentence: what needs force, and it is not to be `forced`; what could not be put back, and the rest below it; or the
+/// disk fails.
 pub fn restore_files(
     config: &Config,
     session: &Session,
@@ -51,7 +53,7 @@ pub fn restore_files(
     forced: bool,
     dry_run: bool,
 ) -> Result<Option<String>, String> {
-    let Some(plan) = history.plan(direction)? else { return Ok(None) };
+    let Some(mut plan) = history.plan(direction)? else { return Ok(None) };
     let mut doubts = if forced { Vec::new() } else { list_doubts(&plan) };
     if let Direction::Undo(from) = direction
         && session.find_copy().is_some()
@@ -71,13 +73,19 @@ pub fn restore_files(
         ));
     }
     // Also where they are so already: that these changes are taken back is written down.
-    let failed = if dry_run { Vec::new() } else { history.carry_out(direction, &plan)?.failed };
+    let done = (!dry_run).then(|| history.carry_out(direction, &plan)).transpose()?;
     if plan == RestorePlan::default() {
         return Ok(Some("The files are already as they were.\n".to_owned()));
     }
+    let Restored { made, left, failed } = done.unwrap_or_default();
+    let made: BTreeSet<String> = made.into_iter().map(|change| change.path).collect();
+    plan.retain_changes(|change| dry_run || made.contains(&change.path));
     let mut out = describe_plan(&plan, if dry_run { "Would put back" } else { "Put back" });
-    for why in failed {
-        let _ = writeln!(out, "  not put back: {why}");
+    for why in left {
+        let _ = writeln!(out, "  left: {why}");
+    }
+    if !failed.is_empty() {
+        return Err(format!("not put back: {}; the same again does the rest\n{out}", failed.join("; ")));
     }
     if !doubts.is_empty() {
         let _ = writeln!(out, "Needs {FORCE}: {doubts}");

@@ -80,7 +80,8 @@ pub(super) fn check_pictures(attached: &Attachments, model: &ModelInfo) -> Resul
     Err(CommandFailure::usage(format!("{} {what} -m names another model", model.id)))
 }
 
-/// Reads a file, or a pipe or a device, which does not report its size.
+/// Reads a file, or a pipe of a shell or a device, which does not report its size. A FIFO with a name would be waited for
+/// until somebody writes it.
 ///
 /// # Errors
 /// Also that it is a directory, or too large.
@@ -88,6 +89,9 @@ fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let metadata = std::fs::metadata(path)?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() && !["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
+        return Err(io::Error::other("it is no regular file; `<(cat FILE)` gives what comes out of it"));
     }
     let mut bytes = Vec::new();
     if metadata.len() <= most {
@@ -163,6 +167,23 @@ mod tests {
         attach(&mut attached, "x", b"caf\xe9").expect("text");
         attach(&mut attached, "y", b"\x89PNG\r\n\x1a\n\0").expect("a picture");
         assert_eq!((attached.texts[0].content.as_str(), attached.pictures.len()), ("caf\u{e9}", 1));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_of_a_shell_is_read_and_a_fifo_is_not_waited_for() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("made");
+        let error = read_attachment(&fifo, &mut Attachments::default()).expect_err("refused");
+        assert!(error.contains("it is no regular file; `<(cat FILE)"), "{error}");
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        writer.write_all(b"text").expect("written");
+        drop(writer);
+        let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
+        assert_eq!(read_text_file(&path).as_deref(), Ok("text"));
     }
 
     #[test]

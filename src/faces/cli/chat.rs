@@ -1,6 +1,5 @@
 //! `agent chat`: sets up the arguments, the signals and the terminal of a chat.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,7 +98,7 @@ fn prepare_chat(setup: &CliSetup, args: &ChatArgs, runtime: &Runtime) -> Result<
         let place = setup.choose_place(&config, &workspace, &args.turn, &[])?;
         Ok((workspace, config, place))
     })?;
-    let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let interactive = terminal::has_person();
     let mut demo = None;
     if interactive && setup.given_dir().is_none() && is_first_start(&config, &args.turn) {
         demo = init::choose_first_model(setup)?;

@@ -1,7 +1,7 @@
 //! `agent import`: takes over what a person set up for another agent. A table first, then what is new is written.
 
 use std::ffi::OsStr;
-use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::io::{self, BufRead, Write as _};
 use std::iter;
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use crate::config::{
 };
 use crate::faces::chat;
 use crate::files;
+use crate::screen::terminal;
 
 use super::setup::CliSetup;
 use super::{CommandFailure, CommandOutcome, exit, note_progress, print_table, print_visible};
@@ -115,7 +116,7 @@ pub(super) fn write_row(entry: &ImportEntry, state: EntryState) -> [String; 5] {
 
 /// Prints a table whose last column is a note. On a terminal, whose edge would cut notes, they stand below it.
 pub(super) fn print_entries<const N: usize>(rows: &[[String; N]]) -> CommandOutcome {
-    if !io::stdout().is_terminal() {
+    if !terminal::stdout_is_terminal() {
         return print_table(rows);
     }
     let noted: Vec<&[String; N]> =
@@ -137,7 +138,7 @@ pub(super) fn print_entries<const N: usize>(rows: &[[String; N]]) -> CommandOutc
 
 /// Asks on a terminal; elsewhere the command is the answer.
 pub(super) fn is_wanted(question: &str) -> io::Result<bool> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !terminal::has_person() {
         return Ok(true);
     }
     write!(io::stderr(), "{question} [y/N] ")?;

@@ -4,7 +4,7 @@
 mod choices;
 
 use std::fmt::Write;
-use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::base::text;
@@ -12,6 +12,7 @@ use crate::config::{self, InitCopies, StoredKeys};
 use crate::model::catalogue::providers;
 use crate::model::probe_local;
 use crate::safety::net::Net;
+use crate::screen::terminal;
 
 use super::setup::{CliSetup, build_runtime};
 use super::{CommandFailure, CommandOutcome, key, print_text};
@@ -57,7 +58,7 @@ pub(super) fn run_init(setup: &CliSetup, dir: Option<PathBuf>, copies: &InitCopi
 
 /// Asks the person at the terminal for a model; `None` if nobody is there, or the file exists already.
 fn choose_model(setup: &CliSetup, dir: &Path) -> Result<Option<ModelFile>, CommandFailure> {
-    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let is_asked = terminal::has_person();
     if !is_asked || dir.join(MODEL).symlink_metadata().is_ok() {
         return Ok(None);
     }

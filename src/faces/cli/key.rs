@@ -1,13 +1,13 @@
 //! `agent key set / list / remove`: keys of providers that a person pastes.
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use crate::base::text;
 use crate::config::{StoredKeys, suggest};
 use crate::model::catalogue::providers::{PROVIDERS, Provider};
 use crate::model::is_key_refused;
 use crate::safety::net::Net;
-use crate::screen::terminal::HiddenTyping;
+use crate::screen::terminal::{self, HiddenTyping};
 
 use super::args::KeyAction;
 use super::setup::{CliSetup, build_runtime};
@@ -125,7 +125,7 @@ fn ask_line(asked: &str) -> Result<String, CommandFailure> {
 /// Reads the key from stdin: a line that is not shown on a terminal, else all of it.
 fn read_key(asked: &str) -> Result<String, CommandFailure> {
     let mut key = String::new();
-    if io::stdin().is_terminal() {
+    if terminal::stdin_is_terminal() {
         let _hidden = HiddenTyping::begin();
         key = ask_line(asked)?;
     } else {

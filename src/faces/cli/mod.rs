@@ -30,7 +30,7 @@ mod tool;
 #[cfg(feature = "scale")]
 mod worker;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -44,6 +44,7 @@ use crate::faces::collector::CollectorExport;
 use crate::prompt::PromptError;
 use crate::safety::sandbox;
 use crate::screen::ink::ColourWishes;
+use crate::screen::terminal;
 use crate::skills::SkillError;
 use args::{Cli, CliCommand};
 use setup::CliSetup;
@@ -68,7 +69,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
     sandbox::guard_templates();
-    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let interactive = terminal::stdin_is_terminal() && terminal::stdout_is_terminal();
     let env = Env::capture();
     if let Some(shell) = env.get(args::COMPLETE) {
         return ExitCode::from(completions::answer_script(shell, &args).unwrap_or_else(CommandFailure::report));
@@ -202,10 +203,10 @@ impl args::UsageError {
         let choose = |is_terminal: bool| if colours(is_terminal) { &self.styled } else { &self.plain };
         // If writing fails, the reader is gone and nobody is left to report it to.
         if self.is_error {
-            let _ = io::stderr().write_all(choose(io::stderr().is_terminal()).as_bytes());
+            let _ = io::stderr().write_all(choose(terminal::stderr_is_terminal()).as_bytes());
             exit::USAGE
         } else {
-            let _ = io::stdout().write_all(choose(io::stdout().is_terminal()).as_bytes());
+            let _ = io::stdout().write_all(choose(terminal::stdout_is_terminal()).as_bytes());
             exit::DONE
         }
     }
@@ -250,5 +251,5 @@ fn print_table<const N: usize>(rows: &[[String; N]]) -> CommandOutcome {
 
 /// Writes text of a model or a file to stdout: visible on a terminal, as it is into a pipe.
 fn print_visible(text: &str) -> CommandOutcome {
-    if io::stdout().is_terminal() { print_text(make_visible(text).as_bytes()) } else { print_text(text) }
+    if terminal::stdout_is_terminal() { print_text(make_visible(text).as_bytes()) } else { print_text(text) }
 }

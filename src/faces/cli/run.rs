@@ -1,6 +1,6 @@
 //! `agent run`: carries out one task, writes its answer and returns an exit code.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::files::workspace::Workspace;
 use crate::model::{Recorder, Recording, Tape};
 use crate::prompt::AnswerReader;
 use crate::safety::{Approver, Nobody};
-use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen};
+use crate::screen::{Fanout, Jsonl, LookFacts, Outlets, Person, Screen, terminal};
 use crate::tools::decode_text;
 
 use super::args::{OutputFormat, RecordingArgs, RunArgs, StdinMode, TurnArgs};
@@ -108,7 +108,7 @@ fn prepare_run(setup: &CliSetup, args: RunArgs, ground: RunGround) -> Result<Pre
         ..LookFacts::default()
     });
     let outlets = Outlets::open(&look);
-    let person = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let person = terminal::has_person();
     let approver: Arc<dyn Approver> = if person {
         Arc::new(Person::new(&outlets, &look, config.settings.ui.notify).with_editor(setup.editor(&config)))
     } else {
@@ -157,8 +157,10 @@ fn prepare_run(setup: &CliSetup, args: RunArgs, ground: RunGround) -> Result<Pre
     let sink: Box<dyn EventSink> = match args.output {
         _ if args.dry_run => Box::new(OnlyWarnings { screen }),
         OutputFormat::Text | OutputFormat::Github => Box::new(screen),
-        OutputFormat::Json => Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(stdout)), Box::new(screen)] }),
-        OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
+        OutputFormat::Json | OutputFormat::Jsonl => {
+            let write = if args.output == OutputFormat::Json { Jsonl::last } else { Jsonl::all };
+            Box::new(Fanout { sinks: vec![Box::new(write(stdout, config.redactor())), Box::new(screen)] })
+        }
     };
     // A dry run sends no telemetry.
     let export = if args.dry_run { CollectorExport::default() } else { CollectorExport::open(&config)? };
@@ -234,7 +236,7 @@ pub(super) fn choose_flow(
 
 /// The reader of an answer that is written to stdout as it is.
 pub(super) fn plain_output() -> AnswerReader {
-    if io::stdout().is_terminal() { AnswerReader::Terminal } else { AnswerReader::Pipe }
+    if terminal::stdout_is_terminal() { AnswerReader::Terminal } else { AnswerReader::Pipe }
 }
 
 pub(super) fn read_schema(path: &Path) -> Result<Value, CommandFailure> {

@@ -78,7 +78,7 @@ pub(super) fn run_session(setup: &CliSetup, command: SessionCommand) -> CommandO
         Rename { id, title } => {
             let opened = setup.store(&config).open(&id, Timestamp::now());
             let (mut session, _) = opened.map_err(|error| CommandFailure::new(exit::USAGE, error))?;
-            session.rename(&title, Timestamp::now())?;
+            session.rename(&config.redactor().redact_known(&title), Timestamp::now())?;
             Ok(exit::DONE)
         }
         Delete { ids } => kept::delete_sessions(setup, &config, &ids),

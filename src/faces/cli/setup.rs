@@ -1,7 +1,7 @@
 //! The common setup of every command: the workspace, the merged configuration, the question of trust, and the look of
 //! the output.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl CliSetup {
         if store.trusts(brought) {
             return Ok(true);
         }
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if !terminal::has_person() {
             return Ok(false);
         }
         let mut shown = brought.describe(false);
@@ -135,7 +135,7 @@ impl CliSetup {
 
     /// A progress bar for work that may take long.
     pub(super) fn bar(&self) -> Bar {
-        let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
+        let is_drawn = terminal::stderr_is_terminal() && self.env.get("TERM") != Some("dumb");
         Bar::on_stderr(is_drawn && !self.global.quiet)
     }
 
@@ -203,8 +203,8 @@ impl CliSetup {
     /// Decides the look of the output. `facts` are known to the command itself.
     pub(super) fn look(&self, facts: LookFacts<'_>) -> Look {
         let facts = LookFacts {
-            stdout_terminal: io::stdout().is_terminal(),
-            stderr_terminal: io::stderr().is_terminal(),
+            stdout_terminal: terminal::stdout_is_terminal(),
+            stderr_terminal: terminal::stderr_is_terminal(),
             quiet: self.global.quiet,
             verbose: self.global.verbose,
             colour: self.global.color,

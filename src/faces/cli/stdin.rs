@@ -4,7 +4,7 @@
 
 mod holders;
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::time::Duration;
 
 use super::args::StdinMode;
@@ -48,7 +48,7 @@ pub fn read_attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Pip
     let input = match mode {
         StdinMode::None => PipedInput::Nothing(None),
         StdinMode::Require => PipedInput::Text(read_whole(&mut say)?),
-        StdinMode::Auto if terminal::stdin_is_null() || io::stdin().is_terminal() => PipedInput::Nothing(None),
+        StdinMode::Auto if terminal::stdin_is_null() || terminal::stdin_is_terminal() => PipedInput::Nothing(None),
         StdinMode::Auto if holders::parent_shares() => PipedInput::Nothing(Some(SHARED.to_owned())),
         StdinMode::Auto => read_stdin(false, &mut say)?,
     };
@@ -60,7 +60,7 @@ pub fn read_attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Pip
 
 /// Waits for all of standard input, as the task or as `-f -`.
 pub fn read_whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
-    if io::stdin().is_terminal() {
+    if terminal::stdin_is_terminal() {
         return Err(StdinError::Terminal);
     }
     match read_stdin(true, say)? {

@@ -1,6 +1,5 @@
 //! `agent tool list / show / call`: lists the tools as the model sees them, and calls one on the person's behalf.
 
-use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use crate::agent::{
 use crate::base::{json, text};
 use crate::config::{ApprovalMode, SettingFlag, SettingFlags};
 use crate::safety::{Approver, Nobody};
-use crate::screen::{LookFacts, Outlets, Person, Screen};
+use crate::screen::{LookFacts, Outlets, Person, Screen, terminal};
 use crate::tools::McpServers;
 
 use super::args::{CallArgs, ToolCommand};
@@ -70,7 +69,7 @@ pub(super) fn call_tool(setup: &CliSetup, args: CallArgs, servers: Option<Arc<Mc
     // `finish` writes the result, once and whole; the screen shows only progress.
     let look = setup.look(LookFacts { json: true, ..LookFacts::default() });
     let outlets = Outlets::open(&look);
-    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
+    let approver: Arc<dyn Approver> = if terminal::has_person() {
         Arc::new(Person::new(&outlets, &look, config.settings.ui.notify))
     } else {
         Arc::new(Nobody)

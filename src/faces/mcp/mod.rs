@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::agent::Cancel;
 use crate::agent::assembly::{self, RunOptions, SessionChoice};
 use crate::config::{ApprovalMode, Config};
 use crate::conversation::export::{ExportForm, Exported};
@@ -42,18 +43,28 @@ struct AgentOffer {
     setup: Arc<ServingSetup>,
     /// The directory that is served, canonical.
     root: PathBuf,
+    /// Ends every run.
+    end: Cancel,
     runs: Mutex<JoinSet<()>>,
 }
 
-/// Serves a client on stdin and stdout until it closes its end.
+/// Serves a client on stdin and stdout until it closes its end, or until `end` is triggered. Either ends the runs.
 ///
 /// # Errors
 /// It does not speak the protocol: a sentence.
-pub fn serve_program(setup: ServingSetup, root: PathBuf, runtime: &Runtime) -> Result<(), String> {
-    let offer = Arc::new(AgentOffer { setup: Arc::new(setup), root, runs: Mutex::default() });
+pub fn serve_program(setup: ServingSetup, root: PathBuf, runtime: &Runtime, end: &Cancel) -> Result<(), String> {
+    let (setup, end) = (Arc::new(setup), end.clone());
+    let offer = Arc::new(AgentOffer { setup, root, end: end.clone(), runs: Mutex::default() });
     runtime.block_on(async {
-        let served =
-            serve_client(Arc::clone(&offer) as Arc<dyn McpOffer>, tokio::io::stdin(), tokio::io::stdout()).await;
+        let (mut fed, input) = tokio::io::duplex(64 * 1024);
+        let mut stdin = tokio::io::stdin();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = tokio::io::copy(&mut stdin, &mut fed) => end.trigger(),
+                () = end.triggered() => {}
+            }
+        });
+        let served = serve_client(Arc::clone(&offer) as Arc<dyn McpOffer>, input, tokio::io::stdout()).await;
         let mut runs = std::mem::take(&mut *offer.runs.lock().expect("no holder of the runs panics"));
         // Their commands are killed, and their logs closed.
         let _ = tokio::time::timeout(GRACE, async { while runs.join_next().await.is_some() {} }).await;
@@ -128,7 +139,8 @@ impl McpOffer for AgentOffer {
         let (sender, news) = mpsc::unbounded_channel();
         let mut runs = self.runs.lock().expect("no holder of the runs panics");
         while runs.try_join_next().is_some() {}
-        runs.spawn(carry_out(Arc::clone(&self.setup), self.root.clone(), request, can_ask, sender));
+        let (setup, root, end) = (Arc::clone(&self.setup), self.root.clone(), self.end.clone());
+        runs.spawn(carry_out(setup, root, request, can_ask, sender, end));
         Ok(McpCall { news })
     }
 

@@ -65,20 +65,25 @@ impl RunRequest {
     }
 }
 
-/// Carries out a run in a directory at or below `root`, and tells what happens in it. It ends when nobody listens any more.
+/// Carries out a run in a directory at or below `root`, and tells what happens in it. It ends when nobody listens any more, or when
+/// `end` is triggered.
 pub async fn carry_out(
     setup: Arc<ServingSetup>,
     root: PathBuf,
     request: RunRequest,
     can_ask: bool,
     news: UnboundedSender<McpCallNews>,
+    end: Cancel,
 ) {
     let cancel = Cancel::default();
     let done = {
         let mut running = std::pin::pin!(try_run(&setup, root, request, can_ask, &news, &cancel));
+        let ended = async {
+            tokio::select! { () = news.closed() => {} () = end.triggered() => {} }
+        };
         tokio::select! {
             done = &mut running => done,
-            () = news.closed() => {
+            () = ended => {
                 cancel.trigger();
                 running.await
             }

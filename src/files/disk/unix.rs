@@ -159,20 +159,22 @@ impl Dir {
     /// existing file keeps its mode and owner, unless `mode` says otherwise.
     ///
     /// # Errors
-    /// The file cannot be written, and is then unchanged. A file without write permission is not replaced either, even
-    /// if the directory would allow it.
+    /// The file cannot be written, and is then unchanged. Without a `mode`, a file without write permission is not replaced
+    /// either, even if the directory would allow it.
     pub fn replace(&self, name: &OsStr, content: &[u8], mode: Option<u32>) -> io::Result<()> {
         let existing = match self.facts(name) {
-            Ok(FileFacts { kind: DirEntryKind::File, .. }) => {
-                let file = fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty())
-                    .map_err(refuse_error)?;
-                Some(facts_of(&fs::fstat(&file)?))
+            Ok(facts @ FileFacts { kind: DirEntryKind::File, .. }) => {
+                if mode.is_none() {
+                    fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty())
+                        .map_err(refuse_error)?;
+                }
+                Some(facts)
             }
             Ok(facts) => return Err(refuse_special(facts.kind)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let mut fresh = Fresh::make(self, existing.is_some())?;
+        let mut fresh = Fresh::make(self, mode.is_some() || existing.is_some())?;
         fresh.file.write_all(content)?;
         if let Some(existing) = existing {
             let ours = facts_of(&fs::fstat(&fresh.file)?);
@@ -307,10 +309,10 @@ struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    /// Creates the file. Nobody else may read the replacement of a file before it has that file's mode.
-    fn make(dir: &'a Dir, replaces: bool) -> io::Result<Self> {
+    /// Creates the file. Nobody else may read it before it has its mode, if another than a new file has.
+    fn make(dir: &'a Dir, has_mode: bool) -> io::Result<Self> {
         const TRIES: usize = 100;
-        let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
+        let mode = Mode::from_raw_mode(if has_mode { 0o600 } else { 0o666 });
         let flags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(COMMON);
         let mut outcome = Err(Errno::EXIST);
         for _ in 0..TRIES {

@@ -9,6 +9,8 @@
 //! {"type":"undoing","records":[1,2],"changes":[…]}                           changes are about to be taken back, and what
 //!                                                                            that is going to change
 //! {"type":"undone","records":[1,2],"changes":[…]}                            they were taken back, and what that changed
+//! {"type":"overwritten","records":[1,2],"changes":[…]}                       what else a redo of them is about to
+//!                                                                            overwrite: the next undo brings it back
 //! {"type":"redone","records":[1,2],"changes":[…]}                            that undo taken back
 //! {"type":"left","paths":[…]}                                                the trial is over, and its changes at these
 //!                                                                            paths never reached the workspace
@@ -75,6 +77,7 @@ pub(super) enum JournalLine {
     Missed(ChangingCall),
     Undoing(UndoneRecords),
     Undone(UndoneRecords),
+    Overwritten(UndoneRecords),
     Redone { records: Vec<u64>, changes: Vec<PathChange> },
     Left { paths: BTreeSet<String> },
 }
@@ -204,6 +207,16 @@ impl FileJournal {
                 self.undoing = None;
                 self.standing.retain(|number| !undone.records.contains(number));
                 self.undone.push(undone);
+            }
+            JournalLine::Overwritten(UndoneRecords { records, changes }) => {
+                for overwritten in changes {
+                    let meant = self.records.iter_mut().filter(|record| records.contains(&record.number));
+                    let first =
+                        meant.flat_map(|record| &mut record.changes).find(|it| it.path == overwritten.path);
+                    if let Some(first) = first {
+                        first.before = overwritten.before;
+                    }
+                }
             }
             JournalLine::Redone { records, .. } => {
                 self.undoing = None;

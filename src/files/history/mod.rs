@@ -80,9 +80,11 @@ enum HistoryStage {
 }
 
 /// What an undo or a redo did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     pub made: Vec<PathChange>,
+    /// A sentence for each directory that stays for what is not undone in it.
+    pub left: Vec<String>,
     /// A sentence for each path that could not be put back.
     pub failed: Vec<String>,
 }
@@ -196,14 +198,15 @@ impl FileHistory {
         Ok(Some(RestorePlan { unsure: unsure.cloned().collect(), gaps, ..planned }))
     }
 
-    /// Makes the changes of a plan, and writes them down.
+    /// Makes the changes of a plan, and writes them down. One that fails in part is like one that was stopped: the same again
+    /// does the rest.
     ///
     /// # Errors
     /// A sentence: the journal cannot be written.
     pub fn carry_out(&self, direction: Direction, plan: &RestorePlan) -> Result<Restored, String> {
         let mut stage = self.stage();
         let tracker = stage.tracker()?;
-        let (written, made, failed) = match direction {
+        let (line, restored) = match direction {
             Direction::Undo(from) => {
                 let records: Vec<u64> = tracker.journal.list_since(from).map(|record| record.number).collect();
                 let begun = tracker.list_begun().map_err(|error| describe_error(&error))?;
@@ -211,20 +214,27 @@ impl FileHistory {
                 let changes = join_changes(begun.clone(), &plan.changes);
                 let undoing = JournalLine::Undoing(UndoneRecords { records: records.clone(), changes });
                 tracker.journal.add(undoing).map_err(|error| describe_error(&error.into()))?;
-                let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
-                let changes = join_changes(begun, &made);
-                (tracker.journal.add(JournalLine::Undone(UndoneRecords { records, changes })), made, failed)
+                let restored = apply_changes(&self.root, &plan.changes, &tracker.store);
+                let changes = join_changes(begun, &restored.made);
+                (JournalLine::Undone(UndoneRecords { records, changes }), restored)
             }
             Direction::Redo => {
-                let (made, failed) = apply_changes(&self.root, &plan.changes, &tracker.store);
                 let records = tracker.journal.last_undo().map(|undone| undone.records.clone()).unwrap_or_default();
-                (tracker.journal.add(JournalLine::Redone { records, changes: made.clone() }), made, failed)
+                let mut changes = plan.changes.clone();
+                changes.retain(|change| plan.changed_since.contains(&change.path));
+                if !changes.is_empty() {
+                    let line = JournalLine::Overwritten(UndoneRecords { records: records.clone(), changes });
+                    tracker.journal.add(line).map_err(|error| describe_error(&error.into()))?;
+                }
+                let restored = apply_changes(&self.root, &plan.changes, &tracker.store);
+                (JournalLine::Redone { records, changes: restored.made.clone() }, restored)
             }
         };
+        let written = if restored.failed.is_empty() { tracker.journal.add(line) } else { Ok(()) };
         let written = written.map_err(ScanError::from);
         written.and_then(|()| tracker.look().map(drop)).map_err(|error| describe_error(&error))?;
         tracker.note_look(&self.log);
-        Ok(Restored { made, failed })
+        Ok(restored)
     }
 
     /// The content of a file as it was, if it is kept.

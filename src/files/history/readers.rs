@@ -10,7 +10,7 @@ use std::thread::{Builder, Scope, available_parallelism};
 use crate::files::disk::{Dir, DiskStamp, is_exhaustion};
 
 use super::content::{ContentStore, MOST_UNPACKED};
-use super::state::PathState;
+use super::state::{PathState, SharedFile};
 
 /// The largest file whose content is kept, in bytes.
 pub(super) const LARGEST_FILE: u64 = MOST_UNPACKED as u64;
@@ -106,7 +106,12 @@ pub(super) fn read_file(dir: &Dir, found: &UnreadFile, store: &ContentStore) -> 
         _ => None,
     };
     Ok(match content {
-        Some(content) => PathState::File { mode: *mode, len: content.len() as u64, sha256: store.put(&content)? },
+        Some(content) => PathState::File {
+            mode: *mode,
+            len: content.len() as u64,
+            sha256: store.put(&content)?,
+            shared: SharedFile::new(stamp),
+        },
         None => PathState::Unkept { mode: *mode, len: stamp.len, changed: stamp.changed },
     })
 }

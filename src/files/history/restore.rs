@@ -9,8 +9,9 @@ use crate::base::diff::LineCounts;
 use crate::files::disk::{Dir, open_through, split_path};
 use crate::files::file_name;
 
+use super::Restored;
 use super::content::ContentStore;
-use super::state::{PathChange, PathState};
+use super::state::{PathChange, PathState, SharedFile};
 use super::view::look_at;
 
 /// The permission bit without which a file is not replaced.
@@ -73,7 +74,9 @@ pub(super) fn plan_reversal<'a>(
             plan.lost.push(path.to_owned());
             continue;
         }
-        if now != last || is_broken {
+        // One that was stopped may have removed what has to go first.
+        let is_removed = now == PathState::Absent && has_to_go(&last, &first);
+        if now != last && !is_removed || is_broken {
             plan.changed_since.push(path.to_owned());
         }
         plan.lines.push(count_lines(&now, &first, store));
@@ -93,25 +96,21 @@ pub(super) fn join_changes(first: Vec<PathChange>, then: &[PathChange]) -> Vec<P
     joined.into_values().collect()
 }
 
-/// Makes the changes of a plan. Returns those that were made, and a sentence for each that could not be.
-pub(super) fn apply_changes(
-    root: &Path,
-    changes: &[PathChange],
-    store: &ContentStore,
-) -> (Vec<PathChange>, Vec<String>) {
-    let (mut made, mut failed) = (Vec::new(), Vec::new());
-    let replaces = |change: &&PathChange| {
-        let is_file = |state: &PathState| matches!(state, PathState::File { .. } | PathState::Unkept { .. });
-        let is_same_kind =
-            is_file(&change.before) && is_file(&change.after) || change.before.is_dir() && change.after.is_dir();
-        change.before != PathState::Absent && !is_same_kind
-    };
+/// True if what is there has to go before the other can come.
+fn has_to_go(before: &PathState, after: &PathState) -> bool {
+    let is_same_kind = before.is_file() && after.is_file() || before.is_dir() && after.is_dir();
+    *before != PathState::Absent && !is_same_kind
+}
+
+/// Makes the changes of a plan.
+pub(super) fn apply_changes(root: &Path, changes: &[PathChange], store: &ContentStore) -> Restored {
+    let mut restored = Restored::default();
     let mut sorted: Vec<(PathBuf, &PathChange)> =
         changes.iter().map(|change| (change.to_path().into_owned(), change)).collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     // What is in a directory goes before it, and comes after it.
     let mut gone = BTreeMap::new();
-    for (path, change) in sorted.iter().rev().filter(|(_, change)| replaces(change)) {
+    for (path, change) in sorted.iter().rev().filter(|(_, change)| has_to_go(&change.before, &change.after)) {
         let removed = at_parent(&root.join(path), |dir, name| {
             if change.before.is_dir() { dir.remove_dir(name) } else { dir.remove(name) }
         });
@@ -123,17 +122,20 @@ pub(super) fn apply_changes(
             _ => make_state(&root.join(path), change, store),
         };
         match done {
-            Ok(()) => made.push((*change).clone()),
+            Ok(()) => restored.made.push((*change).clone()),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                failed.push(format!(
+                // Where nothing has to come in its place, everything else can be as it was.
+                let told =
+                    if change.after == PathState::Absent { &mut restored.left } else { &mut restored.failed };
+                told.push(format!(
                     "{}: it holds a repository, ignored files or a FIFO, which undo leaves alone",
                     change.path
                 ));
             }
-            Err(error) => failed.push(format!("{}: {error}", change.path)),
+            Err(error) => restored.failed.push(format!("{}: {error}", change.path)),
         }
     }
-    (made, failed)
+    restored
 }
 
 /// Makes what a change leaves at a path, where nothing is that is in the way.
@@ -149,28 +151,37 @@ fn make_state(path: &Path, change: &PathChange, store: &ContentStore) -> io::Res
         PathState::Link { target } => {
             at_parent(path, |dir, name| dir.make_link(name, &file_name::unquote(target)))
         }
-        PathState::File { mode, sha256, .. } => {
+        PathState::File { mode, sha256, shared, .. } => {
             let content = store.get(sha256)?;
-            at_parent(path, |dir, name| write_content(dir, name, &content, *mode, &change.before))
+            at_parent(path, |dir, name| {
+                if change.before.is_file() {
+                    return write_content(dir, name, &content, *mode, shared);
+                }
+                if dir.facts(name).is_ok() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                // A program that sets the user's identity for whoever runs it is not made again as one.
+                dir.replace(name, &content, Some(mode & 0o777))
+            })
         }
     }
 }
 
-fn write_content(dir: &Dir, name: &OsStr, content: &[u8], mode: u32, before: &PathState) -> io::Result<()> {
-    if !matches!(before, PathState::File { .. } | PathState::Unkept { .. }) {
-        let mut file = dir.create_file(name, mode)?;
-        return io::Write::write_all(&mut file, content);
-    }
+/// Writes a new file over the name, unless it is still the file that had its other names before.
+fn write_content(dir: &Dir, name: &OsStr, content: &[u8], mode: u32, shared: &SharedFile) -> io::Result<()> {
     let (facts, stamp) = dir.examine(name)?;
-    if stamp.names > 1 {
-        // It stays the same file under its other names.
-        dir.overwrite(name, content)?;
-        return dir.set_mode(name, mode);
+    if !shared.has_stamp(&stamp) {
+        return dir.replace(name, content, Some(mode));
     }
     if facts.mode & WRITABLE_BY_OWNER == 0 {
         dir.set_mode(name, facts.mode | WRITABLE_BY_OWNER)?;
     }
-    dir.replace(name, content, Some(mode))
+    let former = dir.file(name)?.read(u64::MAX)?;
+    // Half of it may be there.
+    let put_former =
+        |_: &io::Error| drop(dir.overwrite(name, &former).and_then(|()| dir.set_mode(name, facts.mode)));
+    dir.overwrite(name, content).inspect_err(put_former)?;
+    dir.set_mode(name, mode)
 }
 
 fn at_parent(path: &Path, work: impl FnOnce(&Dir, &OsStr) -> io::Result<()>) -> io::Result<()> {

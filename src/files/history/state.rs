@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::disk::DiskStamp;
 use crate::files::file_name;
 
 /// What is at a path.
@@ -17,6 +18,8 @@ pub enum PathState {
         len: u64,
         /// The key of its content.
         sha256: String,
+        #[serde(default, skip_serializing_if = "SharedFile::is_alone")]
+        shared: SharedFile,
     },
     /// A file whose content is not kept: too large, or not readable.
     Unkept {
@@ -36,7 +39,43 @@ pub enum PathState {
     Special,
 }
 
+/// Which file a path names, if that has several names. All are equal: another name for a file changes nothing in it.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct SharedFile {
+    inode: u64,
+    names: u64,
+}
+
+impl SharedFile {
+    /// Nothing of a file that has one name.
+    pub fn new(stamp: &DiskStamp) -> Self {
+        if stamp.names > 1 { Self { inode: stamp.inode, names: stamp.names } } else { Self::default() }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.names == 0
+    }
+
+    /// True if this is the file, and it has as many names as it had: one that came since belongs to nobody's change.
+    pub fn has_stamp(&self, stamp: &DiskStamp) -> bool {
+        stamp.names > 1 && (self.inode, self.names) == (stamp.inode, stamp.names)
+    }
+}
+
+impl PartialEq for SharedFile {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for SharedFile {}
+
 impl PathState {
+    /// True if it is a file, whether its content is kept or not.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Unkept { .. })
+    }
+
     /// True if it can be made again.
     pub fn is_kept(&self) -> bool {
         !matches!(self, Self::Unkept { .. } | Self::Special)

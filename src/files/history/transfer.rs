@@ -107,7 +107,6 @@ impl FileHistory {
     /// A sentence: changes were not followed.
     pub fn transfer(&self, to: &Path, changes: &[PathChange]) -> Result<Restored, String> {
         let mut stage = self.stage();
-        let (made, failed) = apply_changes(to, changes, &stage.tracker()?.store);
-        Ok(Restored { made, failed })
+        Ok(apply_changes(to, changes, &stage.tracker()?.store))
     }
 }

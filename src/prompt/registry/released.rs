@@ -1,5 +1,6 @@
 //! What a registry tells of released versions, which stay what they were, and of names that do not exist.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use super::super::error::PromptError;
@@ -46,14 +47,10 @@ impl Registry {
         let kept =
             layer.dir().filter(|_| layer.owner == Owner::Person).map(|dir| released_dir(dir, name, version));
         let Some(kept) = kept.filter(|kept| kept.is_dir()) else { return Ok(None) };
-        let registry =
-            Self { layers: vec![PromptLayer::from_dir(&PromptDir::new(kept))], warnings: Mutex::default() };
-        let (family, _, version) = registry.find_version(name, version)?;
-        let path = &family.versions[&version].path;
-        let at = &registry.layers[0];
-        let text = at.read(path)?.unwrap_or_default();
-        let prompt = Prompt::parse(name, version, &at.origin(path), text)?.owned_by(layer.owner);
-        let prompt = registry.compose(prompt, None)?.compiled()?;
+        let prompt = Self::read_copy(&kept, name, version).map_err(|error| {
+            let file = error.file.clone().or_else(|| Some(kept.display().to_string()));
+            PromptError { file, ..error.hint(format!("`agent prompt repair {name}` sets such a copy aside.")) }
+        })?;
         self.note_change(layer, &prompt, version)?;
         let parts = std::iter::once(&prompt).chain(prompt.modules().map(|(_, module)| module.as_ref()));
         let edited = parts.filter_map(|part| {
@@ -73,6 +70,17 @@ impl Registry {
             ));
         }
         Ok(Some(prompt))
+    }
+
+    /// The version that a folder keeps, composed of the files in it alone.
+    pub(in super::super) fn read_copy(kept: &Path, name: &str, version: Version) -> Result<Prompt, PromptError> {
+        let layer = PromptLayer::from_dir(&PromptDir::new(kept.to_path_buf()));
+        let registry = Self { layers: vec![layer], warnings: Mutex::default() };
+        let (family, _, version) = registry.find_version(name, version)?;
+        let path = &family.versions[&version].path;
+        let at = &registry.layers[0];
+        let prompt = Prompt::parse(name, version, &at.origin(path), at.read(path)?.unwrap_or_default())?;
+        registry.compose(prompt, None)?.compiled()
     }
 
     fn find_version<'n>(
@@ -123,6 +131,9 @@ impl Registry {
             }
         };
         let name = text::one_line(name.strip_prefix(MODULES).unwrap_or(name), 80);
+        if names.contains(&name.as_str()) {
+            return PromptError::report_unknown(format!("{kind} `{name}` has no version"));
+        }
         let hint = did_you_mean(&name, &names);
         PromptError::report_unknown(format!("there is no {kind} `{name}`{hint}; known: {}", names.join(", ")))
     }

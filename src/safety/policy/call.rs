@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::text;
 use crate::config::{Permission, ToolEffect};
 use crate::files::workspace::Workspace;
 use crate::safety::{Hold, WallOpening};
@@ -163,6 +164,12 @@ impl ParsedLine {
         let expander = WordExpander::new(dir);
         let parts = script.commands.iter().map(|command| LineCommand::new(command, is_lost, &expander, &find));
         let mut parts: Vec<LineCommand> = parts.collect();
+        for moved in script.all().into_iter().filter_map(find_moved).map(|moved| dir.join(moved)) {
+            let find = |given: &str| PathTarget::find(workspace, &moved, Path::new(given), readable);
+            for (part, command) in parts.iter_mut().zip(&script.commands) {
+                part.changed.extend(list_changed(command, &WordExpander::new(&moved), &find));
+            }
+        }
         // If the directory was entered from elsewhere, the words of the first are only the directory.
         if let (Some(first), Some(_)) = (parts.first_mut(), &entered) {
             first.leaves = None;
@@ -260,6 +267,29 @@ impl LineCommand {
     }
 }
 
+/// A line with the values of its variables in their places, each a quoted word: so it is judged as if it had been written
+/// with them. What could name no path stays a variable.
+pub fn fill_variables(line: &str, variables: &[(String, String)]) -> String {
+    let (mut filled, mut rest) = (String::new(), line);
+    let escape = |text: String, sign: char| text.replace(sign, &format!("\\{sign}"));
+    while let Some((before, after)) = rest.split_once("${") {
+        let fits = |value: &str| value.len() <= LONGEST_PATH && !value.contains(char::is_control);
+        let known = after.split_once('}').and_then(|(name, after)| {
+            let (_, value) = variables.iter().find(|(known, value)| known == name && fits(value))?;
+            Some((value, after))
+        });
+        let (before, value, after) = match known {
+            None => (before, "${".to_owned(), after),
+            Some((value, after)) => match (before.strip_suffix('"'), after.strip_prefix('"')) {
+                (Some(before), Some(after)) => (before, text::shell_quoted(value), after),
+                _ => (before, ['\\', '$', '"', '`'].into_iter().fold(value.clone(), escape), after),
+            },
+        };
+        filled.extend([before, &value]);
+        rest = after;
+    }
+    filled + rest
+}
 /// The directory that a `cd` at the beginning of the line leads to, if that is certain and part of the work.
 fn find_entered(script: &ShellScript, dir: &Path, workspace: &Workspace) -> Option<PathBuf> {
     let first = script.commands.first().filter(|_| script.enters_first && script.unresolved.is_none())?;
@@ -269,6 +299,20 @@ fn find_entered(script: &ShellScript, dir: &Path, workspace: &Workspace) -> Opti
     let is_followed = program.text() == Some("cd") && first.assigned.is_empty();
     (is_followed && (target.inside || workspace.is_beside(&target.path)) && target.path.is_dir())
         .then_some(target.path)
+}
+
+/// The directory that a command enters, or has another one enter.
+fn find_moved(command: &Simple) -> Option<&str> {
+    let mut words = command.argv.iter().skip(1).filter_map(Arg::text);
+    match command.program_name() {
+        "cd" | "pushd" | "chdir" => words.find(|word| !word.starts_with('-')),
+        "env" => {
+            let flag = words.find(|word| word.starts_with("-C") || word.starts_with("--chdir"))?;
+            let joined = flag.trim_start_matches("--chdir").trim_start_matches("-C").trim_start_matches('=');
+            if joined.is_empty() { words.next() } else { Some(joined) }
+        }
+        _ => None,
+    }
 }
 
 /// The directory at the beginning of a text that continues with something unknown.
@@ -284,4 +328,23 @@ fn is_device(target: &PathTarget) -> bool {
 /// The paths of a call, looked up from the workspace.
 pub fn look_up_targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<PathTarget> {
     given.iter().map(|given| PathTarget::look_up(workspace, given, readable)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill_variables;
+
+    #[test]
+    fn a_line_is_judged_with_the_values_of_its_variables() {
+        let variables = [("a", ".git"), ("b", "it's ${a}\""), ("c", "x\ny")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (line, expected) in [
+            ("rm -rf \"${a}\"", "rm -rf '.git'"),
+            ("rm \"x/${a}\" \"${b}\"", "rm \"x/.git\" 'it'\\''s ${a}\"'"),
+            ("rm \"${a}${b}\"", "rm \".gitit's \\${a}\\\"\""),
+            ("rm \"${c}\" ${d} ${a", "rm \"${c}\" ${d} ${a"),
+        ] {
+            assert_eq!(fill_variables(line, &variables), expected);
+        }
+    }
 }

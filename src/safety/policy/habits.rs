@@ -142,6 +142,13 @@ fn writes_files(command: &Simple) -> bool {
     (name != "git" || words().any(names_refs)) && words().skip(1).any(says_so)
 }
 
+/// The words of a command without the flags before its subcommand.
+pub(super) fn strip_leading_flags(argv: &[Arg]) -> Vec<Arg> {
+    let Some((program, words)) = argv.split_first() else { return Vec::new() };
+    let name = program.text().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    [program].into_iter().chain(without_leading_flags(name, words)).cloned().collect()
+}
+
 fn without_leading_flags<'a>(name: &str, mut words: &'a [Arg]) -> &'a [Arg] {
     let Some(valued) = find_rows("valued", name).next() else { return words };
     while let Some((Arg::Literal(word), rest)) = words.split_first() {

@@ -8,7 +8,7 @@ use crate::base::text::GlobPattern;
 use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
 
 use super::call::{Opens, ParsedLine, ProposedCall};
-use super::habits::{Habit, delegates_work};
+use super::habits::{Habit, delegates_work, strip_leading_flags};
 use super::pattern::{CommandPattern, PathPattern, RuleMatch};
 use super::shell::Simple;
 use super::target::PathTarget;
@@ -245,7 +245,11 @@ impl PolicyRule {
                 let is_meant = is_meant || self.tool.matches(COMMANDS);
                 let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return RuleMatch::No };
                 let all = line.script.all();
-                let most = all.iter().map(|command| pattern.matches(&command.argv, true)).max();
+                let match_of = |command: &&Simple| {
+                    let bare = strip_leading_flags(&command.argv);
+                    pattern.matches(&command.argv, true).max(pattern.matches(&bare, true))
+                };
+                let most = all.iter().map(match_of).max();
                 let doubt = if line.script.doubt().is_some() { RuleMatch::Possible } else { RuleMatch::No };
                 most.unwrap_or(RuleMatch::No).max(doubt)
             }

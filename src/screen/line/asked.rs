@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
 use crate::screen::ink::{Ink, Inks, Line};
-use crate::screen::sheet::{Sheet, frame};
+use crate::screen::sheet::{LEAST_ROWS, Sheet, frame};
 use crate::screen::surface::{DrawMoment, Picture, Sketch};
 use crate::screen::terminal::{Key, TextField};
 
@@ -162,8 +162,6 @@ impl OpenQuestion {
 
     /// Draws the frame and the list. Keys answer once it is drawn.
     pub fn picture(&self) -> Picture {
-        /// The rows of the sheet that give way to nothing.
-        const LEAST: usize = 2;
         let (asked, at, is_seen) = (Arc::clone(&self.asked), self.at, Arc::clone(&self.is_seen));
         let mut laid = None;
         Box::new(move |moment: &DrawMoment| {
@@ -172,7 +170,7 @@ impl OpenQuestion {
                 .take()
                 .filter(|(room, _)| *room == moment.room)
                 .unwrap_or_else(|| (moment.room, asked.sheet.draw(moment.room)));
-            let kept = rows.count().min(LEAST.max(moment.rows / 3));
+            let kept = rows.count().min(LEAST_ROWS.max(moment.rows / 3));
             let foot = moment.rows.checked_sub(kept).and_then(|left| asked.draw_foot(at, moment.room, left));
             is_seen.store(foot.is_some(), Ordering::SeqCst);
             let foot = foot.unwrap_or_else(|| vec![Line::from((Ink::Yellow, "└ answered in a larger window"))]);
@@ -376,6 +374,23 @@ mod tests {
             assert!(drawn.len() <= rows, "{drawn:?}");
             assert_eq!(matches!(step, QuestionStep::Answered(_)), is_whole && !marked.is_empty(), "{drawn:?}");
             assert!(rows < 7 || !marked.is_empty(), "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_answered_unless_the_start_of_the_command_is_seen() {
+        let title = "run_command · writes in the workspace, no network";
+        for (room, rows) in (8..40).flat_map(|room| (1..12).map(move |rows| (room, rows))) {
+            let mut asked = approval();
+            asked.sheet.title = Line::from((Ink::Bold, title));
+            asked.sheet.body = SheetBody::from_text("curl -s http://a.invalid/");
+            asked.sheet.notes = vec![Line::from((Ink::Dim, "asked because `sandbox.network` opens it"))];
+            let (mut open, _) = OpenQuestion::new(asked);
+            let drawn = (open.picture())(&DrawMoment { room, rows, tick: 0 }).lines;
+            let is_seen = drawn.iter().any(|row| row.text().starts_with("│ cu"));
+            let step = open.press(&Key::Enter, &TextField::from_text("y"), true);
+            assert!(is_seen || !matches!(step, QuestionStep::Answered(_)), "{drawn:?}");
+            assert!(rows < 6 || room < 20 || matches!(step, QuestionStep::Answered(_)), "{drawn:?}");
         }
     }
 

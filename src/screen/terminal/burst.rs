@@ -3,14 +3,18 @@
 use super::keys::Key;
 
 /// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
-/// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
-pub(super) fn join_burst(keys: Vec<Key>) -> Vec<Key> {
+/// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter, and what follows it is
+/// read in the same way: lines after the last command run nothing.
+pub(super) fn join_burst(mut keys: Vec<Key>) -> Vec<Key> {
     let is_end = |key: &Key| matches!(key, Key::Enter | Key::LineBreak);
     let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab) || is_end(key);
-    let breaks = keys.iter().position(is_end).is_some_and(|at| at + 1 < keys.len());
+    let end = keys.iter().position(is_end).filter(|at| at + 1 < keys.len());
     let word = keys.iter().take_while(|key| **key != Key::Char(' ') && !is_end(key));
     let is_command = keys.first() == Some(&Key::Char('/')) && !word.skip(1).any(|key| *key == Key::Char('/'));
-    if !breaks || is_command || !keys.iter().all(is_text) {
+    let Some(end) = end.filter(|_| keys.iter().all(is_text)) else { return keys };
+    if is_command {
+        let rest = keys.split_off(end + 1);
+        keys.extend(join_burst(rest));
         return keys;
     }
     let as_char = |key: &Key| match key {
@@ -40,6 +44,8 @@ mod tests {
             ("one\r\ntwo\r\n", vec![paste("one\ntwo"), Key::Enter]),
             ("y\r", vec![Key::Char('y'), Key::Enter]),
             ("/a\rb", vec![Key::Char('/'), Key::Char('a'), Key::Enter, Key::Char('b')]),
+            ("/a\rc\r!b\r", vec![Key::Char('/'), Key::Char('a'), Key::Enter, paste("c\n!b"), Key::Enter]),
+            ("/\r/\r", vec![Key::Char('/'), Key::Enter, Key::Char('/'), Key::Enter]),
             ("/a/b\rc", vec![paste("/a/b\nc")]),
             ("\r", vec![Key::Enter]),
             ("\n", vec![Key::LineBreak]),

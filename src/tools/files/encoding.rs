@@ -1,6 +1,8 @@
 //! What a text file is written in: UTF-8, UTF-16 with its mark, or Windows-1252, which holds Latin-1. A file that is changed
 //! stays what it was.
 
+use std::borrow::Cow;
+
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use crate::base::output::ToolError;
@@ -42,6 +44,14 @@ impl TextEncoding {
         };
         let text = from.decode_without_bom_handling_and_without_replacement(bytes)?;
         Some((text.into_owned(), encoding))
+    }
+
+    /// The bytes of a file in UTF-8, and what it is written in; as they are if they are no text.
+    pub fn transcode(bytes: &[u8]) -> (Cow<'_, [u8]>, Self) {
+        match std::str::from_utf8(bytes).is_err().then(|| Self::decode(bytes)).flatten() {
+            Some((text, encoding)) => (Cow::Owned(text.into_bytes()), encoding),
+            None => (Cow::Borrowed(bytes), Self::Utf8),
+        }
     }
 
     /// The bytes of the text of a file, which errors name by its path.

@@ -21,6 +21,9 @@ use crate::safety::Reach;
 /// Files up to this size are read whole, and remembered in the ledger; larger ones are only ever streamed.
 pub const WHOLE_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The number of leading bytes that decide whether a file is text.
+pub const SNIFFED_BYTES: u64 = 8192;
+
 /// A file or directory that exists.
 pub struct FoundPath {
     /// Absolute, links followed.
@@ -72,15 +75,15 @@ pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
     Ok(FoundFile { path: resolved, opened, unsaved })
 }
 
-/// The file that `path` leads to; `None` if there is none yet.
+/// The whole of the file that `path` leads to, as [`read_for_change`]; `None` if there is none yet.
 ///
 /// # Errors
-/// The path cannot name a file, or something that is not a file is there.
-pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolError> {
+/// The path cannot name a file, or something that is not a file is there, or it cannot be read.
+pub fn read_existing(reach: &Reach, path: &str, refusal: &str) -> Result<Option<Vec<u8>>, ToolError> {
     names_a_file(reach.workspace(), path)?;
     match disk::read_facts(&reach.find(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        _ => find_file(reach, path).map(Some),
+        _ => read_for_change(path, &mut find_file(reach, path)?, refusal).map(Some),
     }
 }
 
@@ -102,7 +105,7 @@ pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError>
 /// # Errors
 /// The path names a directory, or a home by `~`: no shell expands it, and a directory of that name is a trap for
 /// anyone who removes it.
-pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
+fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
     let read = file_name::unquote(path);
     let name = read.to_string_lossy();
     if name.trim().is_empty() || name.ends_with('/') {
@@ -131,6 +134,7 @@ pub fn word_failure(path: &str, error: &io::Error) -> ToolError {
         io::ErrorKind::PermissionDenied => format!("{path}: no permission"),
         io::ErrorKind::NotADirectory => format!("{path}: a part of the path is a file, not a directory"),
         io::ErrorKind::StorageFull => format!("{path}: the disk is full"),
+        io::ErrorKind::InvalidInput => format!("{path} cannot be the path of a file: leave out zero bytes"),
         io::ErrorKind::ReadOnlyFilesystem => format!("{path}: the file system is read-only"),
         _ => format!("{path}: {error}"),
     })

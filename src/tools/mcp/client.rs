@@ -28,13 +28,14 @@ use crate::safety::net::{self, Net};
 
 use super::login::{LoginServer, TokenFile, find_authorization};
 use super::offers::{BegunArgument, CompletedOffer};
-use super::pages::PageWalk;
 use super::questions::{QuestionKind, QuestionReply, ServerQuestion};
 use super::refusals::{explain_opening, sort_refusal, word_refusal};
 use super::{CallNews, McpCallError, McpEra, McpPart, McpReply, McpTransport};
 
 /// The most messages about progress that wait for a call to take them; older ones are dropped.
 const MOST_PROGRESS: usize = 64;
+/// The longest that is kept of one, in bytes. Who shows it masks it, and shows less.
+pub(super) const LONGEST_PROGRESS: usize = 4096;
 /// The most questions that wait for a call to take them.
 const MOST_QUESTIONS: usize = 16;
 
@@ -74,7 +75,7 @@ impl ClientHandler for McpListener {
             told.total.map_or_else(|| told.progress.to_string(), |total| format!("{}/{total}", told.progress));
         let message = told.message.map_or(share.clone(), |message| format!("{share} {message}"));
         // Without a call that waits, nobody wants to know.
-        let _ = self.progress.send(text::one_line(&message, 200));
+        let _ = self.progress.send(text::take_head(&message, LONGEST_PROGRESS).to_owned());
     }
 
     async fn create_elicitation(
@@ -201,27 +202,12 @@ impl McpConnection {
     pub fn describe(&self) -> String {
         let Some(info) = self.service.peer_info() else { return String::new() };
         let server = info.server_info.as_ref().map(|server| format!(", {} {}", server.name, server.version));
-        text::one_line(&format!("{}{}", info.protocol_version, server.unwrap_or_default()), 120)
+        format!("{}{}", info.protocol_version, server.unwrap_or_default())
     }
 
     /// True if the server has gone.
     pub fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.is_transport_closed()
-    }
-
-    /// Every tool of the server, each as the protocol writes it.
-    ///
-    /// # Errors
-    /// The end of a sentence about the server.
-    pub async fn list_tools(&self, most: usize) -> Result<Vec<Arc<Value>>, String> {
-        let (mut walk, mut tools) = (PageWalk::of("tools", most), Vec::new());
-        loop {
-            let page = self.service.list_tools(Some(walk.request())).await.map_err(|error| walk.refuse(&error))?;
-            tools.extend(page.tools.iter().filter_map(|tool| serde_json::to_value(tool).ok()).map(Arc::new));
-            if !walk.advance(tools.len(), page.next_cursor)? {
-                return Ok(tools);
-            }
-        }
     }
 
     /// Calls a tool. `heard` gets what the server says of its progress, and what it asks. Dropping the future cancels the call.

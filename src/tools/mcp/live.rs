@@ -23,6 +23,8 @@ pub(super) struct LiveServer {
     pub skills: Vec<ServedSkill>,
     /// Its revision and name, once it is up.
     pub description: String,
+    /// Which of its tools cannot be offered, and why, until a person is told.
+    pub wrong: Option<String>,
     /// Why it is not up.
     pub failure: Option<String>,
     /// True if a person was told of that.
@@ -40,11 +42,11 @@ impl LiveServer {
         }
     }
 
-    /// Why it is not up, once.
+    /// Why it is not up, or which of its tools cannot be offered, once.
     pub fn take_failure(&mut self) -> Option<String> {
-        let why = self.failure.clone().filter(|_| !self.is_told)?;
+        let Some(why) = self.failure.clone().filter(|_| !self.is_told) else { return self.wrong.take() };
         self.is_told = true;
-        Some(why)
+        Some(format!("{why}; it is tried again"))
     }
 
     /// Notes that it is up.

@@ -205,6 +205,7 @@ async fn open_manager(url: &str, tokens: &TokenFile) -> Result<AuthorizationMana
     Ok(manager)
 }
 
+/// Whole: who shows it masks it, then cuts it.
 fn explain(error: &AuthError) -> String {
-    format!("does not let us log in: {}", text::one_line(&error.to_string(), 300))
+    format!("does not let us log in: {error}")
 }

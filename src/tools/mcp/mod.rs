@@ -207,9 +207,14 @@ impl McpServers {
         self.servers.iter().filter_map(|server| server.take_failure()).collect()
     }
 
+    /// Waits for no first lists: none is started for them.
+    pub fn leave_unstarted(&self) {
+        let _ = self.waited.set(());
+    }
+
     /// Starts these of the servers, and waits until each is up or has failed. Nobody waits for the others after it.
     pub fn wait_until_up(&self, these: &[&Arc<McpServer>]) {
-        let _ = self.waited.set(());
+        self.leave_unstarted();
         self.begin_these(these.iter().copied());
         for server in these {
             server.wait_for_list(Instant::now() + OPENING);

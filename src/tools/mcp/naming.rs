@@ -20,30 +20,41 @@ const MOST_SCHEMA: usize = 32 * 1024;
 /// The digits that tell names apart.
 const DIGITS: usize = 6;
 
-/// The tools that a server's file names, of those that the server lists.
+/// The tools that a server's file names, of those that the server lists; and the end of a sentence about those of them that
+/// cannot be offered, if there are any.
 ///
 /// # Errors
 /// The end of a sentence about the server: it has not the tools of its file.
-pub(super) fn choose_tools(wanted: &[String], listed: &[Arc<Value>]) -> Result<Vec<Arc<Value>>, String> {
+pub(super) fn choose_tools(
+    wanted: &[String],
+    listed: &[Arc<Value>],
+) -> Result<(Vec<Arc<Value>>, Option<String>), String> {
     let names = listed.iter().map(|raw| raw["name"].as_str().unwrap_or_default());
     let choices: Vec<SelectableName<'_>> = names.map(|name| SelectableName { name, default: true }).collect();
     let taken = select_names(wanted, &choices).map_err(|why| format!("has not the tools of its file: {why}"))?;
     let taken = BTreeSet::from_iter(taken);
-    Ok(listed.iter().filter(|raw| taken.contains(raw["name"].as_str().unwrap_or_default())).cloned().collect())
+    let (mut tools, mut wrong) = (listed.to_vec(), Vec::new());
+    tools.retain(|raw| taken.contains(raw["name"].as_str().unwrap_or_default()));
+    tools.retain(|raw| define_tool("", raw).map_err(|why| wrong.push(format!("{} {why}", raw["name"]))).is_ok());
+    let told = || format!("has tools that cannot be offered: {}", wrong.join(", "));
+    Ok((tools, (!wrong.is_empty()).then(told)))
 }
 
-/// The definition of a tool that a server lists as `raw`; `None` if it cannot be offered.
-pub(super) fn define_tool(server: &str, raw: &Value) -> Option<ToolDefinition> {
-    let name = raw["name"].as_str().filter(|name| !name.is_empty())?;
+/// The definition of a tool that a server lists as `raw`.
+///
+/// # Errors
+/// It cannot be offered: what is wrong with it, after its name.
+pub(super) fn define_tool(server: &str, raw: &Value) -> Result<ToolDefinition, &'static str> {
+    let name = raw["name"].as_str().filter(|name| !name.is_empty()).ok_or("is no `name`")?;
     let mut parameters = raw["inputSchema"].clone();
     if !parameters.is_object() || parameters.to_string().len() > MOST_SCHEMA {
-        return None;
+        return Err("has no `inputSchema` that is an object of at most 32 KiB");
     }
     parameters["type"] = json!("object");
     let said =
         [&raw["description"], &raw["title"]].into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
     let description = text::make_visible(said.unwrap_or(name)).into_owned();
-    Some(ToolDefinition {
+    Ok(ToolDefinition {
         name: name_tool(server, name),
         description: text::take_head(&description, MOST_DESCRIPTION).to_owned(),
         parameters: Arc::new(parameters),
@@ -91,9 +102,9 @@ mod tests {
     #[test]
     fn what_cannot_be_offered_is_left_out() {
         let tool = |schema: Value| define_tool("s", &json!({ "name": "t", "inputSchema": schema }));
-        assert!(tool(json!({ "properties": {} })).is_some_and(|tool| tool.parameters["type"] == "object"));
-        assert!(tool(json!("text")).is_none());
-        assert!(tool(json!({ "description": "x".repeat(MOST_SCHEMA) })).is_none());
-        assert!(define_tool("s", &json!({ "inputSchema": {} })).is_none());
+        assert!(tool(json!({ "properties": {} })).is_ok_and(|tool| tool.parameters["type"] == "object"));
+        assert!(tool(json!("text")).is_err());
+        assert!(tool(json!({ "description": "x".repeat(MOST_SCHEMA) })).is_err());
+        assert!(define_tool("s", &json!({ "inputSchema": {} })).is_err());
     }
 }

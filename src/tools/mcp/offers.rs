@@ -147,11 +147,11 @@ impl McpServers {
             format!("there is no server `{}` ({})", text::one_line(name, 60), known.join(", "))
         })?;
         let runtime = self.runtime().ok_or("no thread is left for servers")?;
-        let (server, limit) = (Arc::clone(server), server.timeout());
-        let taken = runtime.spawn(async move { timeout(limit, take_parts(&server, wanted)).await });
+        let (asked, limit) = (Arc::clone(server), server.timeout());
+        let taken = runtime.spawn(async move { timeout(limit, take_parts(&asked, wanted)).await });
         let late = || format!("the server `{name}` did not answer within {} s", limit.as_secs());
         let parts = taken.await.map_err(|_| late())?.map_err(|_| late())?;
-        let parts = parts.map_err(|why| format!("the server `{name}`: {why}"))?;
+        let parts = parts.map_err(|why| format!("the server `{name}`: {}", server.quote(&why, 300)))?;
         let texts = parts.into_iter().map(|part| match part {
             McpPart::Text(text) => text,
             McpPart::Picture(_) => "[a picture, not shown]".to_owned(),

@@ -1,10 +1,14 @@
 //! Lists that a server gives in pages.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use rmcp::model::PaginatedRequestParams;
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Tool};
 use rmcp::service::ServiceError;
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::client::McpConnection;
 use super::refusals::{WANTS_LOGIN, word_refusal};
 
 /// The way through the pages of a list.
@@ -47,5 +51,29 @@ impl PageWalk {
             return WANTS_LOGIN.to_owned();
         }
         format!("does not list its {}: {}", self.what, word_refusal(error))
+    }
+}
+
+impl McpConnection {
+    /// Every tool of the server, each as the protocol writes it; a wrong definition as it came.
+    ///
+    /// # Errors
+    /// The end of a sentence about the server.
+    pub async fn list_tools(&self, most: usize) -> Result<Vec<Arc<Value>>, String> {
+        let (mut walk, mut tools) = (PageWalk::of("tools", most), Vec::new());
+        loop {
+            let asked = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(walk.request()));
+            let page = self.service.send_request(asked).await.map_err(|error| walk.refuse(&error))?;
+            // To the library, a page with one wrong definition is no list of tools: the others are taken all the same.
+            let mut page = serde_json::to_value(page).unwrap_or_default();
+            let Value::Array(listed) = page["tools"].take() else {
+                return Err(walk.refuse(&ServiceError::UnexpectedResponse));
+            };
+            let write = |raw| Tool::deserialize(&raw).and_then(serde_json::to_value).unwrap_or(raw);
+            tools.extend(listed.into_iter().map(write).map(Arc::new));
+            if !walk.advance(tools.len(), page["nextCursor"].as_str().map(str::to_owned))? {
+                return Ok(tools);
+            }
+        }
     }
 }

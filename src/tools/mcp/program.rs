@@ -3,7 +3,8 @@
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::AsyncReadExt;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 use crate::base::text;
 use crate::config::McpServerConfig;
@@ -15,6 +16,8 @@ use super::McpSurroundings;
 
 /// The end of its stderr that is kept for a message.
 const KEPT_ERRORS: usize = 2048;
+/// The longest line of its stdout.
+const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// Starts it. Must run on the servers' thread.
 ///
@@ -52,16 +55,47 @@ pub(super) fn start_program(
             _ => format!("{program}: {error}"),
         })
     })?;
-    let nothing = Box::pin(tokio::io::empty());
-    let mut errors = std::mem::replace(&mut streams.errors, nothing);
+    let mut errors = std::mem::replace(&mut streams.errors, Box::pin(tokio::io::empty()));
+    let (forward, output) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(pass_lines(std::mem::replace(&mut streams.output, Box::pin(output)), forward, Arc::clone(&kept)));
     tokio::spawn(async move {
         let mut buffer = [0; 1024];
         while let Ok(read @ 1..) = errors.read(&mut buffer).await {
-            let mut kept = kept.lock().expect("no holder of the text panics");
-            kept.push_str(&String::from_utf8_lossy(&buffer[..read]));
-            let cut = kept.len() - text::take_tail(&kept, KEPT_ERRORS).len();
-            kept.drain(..cut);
+            keep_errors(&kept, &String::from_utf8_lossy(&buffer[..read]));
         }
     });
     Ok((process, streams))
+}
+
+/// Keeps the end of what a server said of its errors, with this after it.
+fn keep_errors(kept: &Mutex<String>, said: &str) {
+    let mut kept = kept.lock().expect("no holder of the text panics");
+    kept.push_str(said);
+    let cut = kept.len() - text::take_tail(&kept, KEPT_ERRORS).len();
+    kept.drain(..cut);
+}
+
+/// Passes on what a server writes on its stdout. A line that is no JSON is kept beside its stderr; one that was meant as a
+/// message ends the connection, as the call that it answers would wait in vain.
+async fn pass_lines(output: impl AsyncRead + Unpin, mut forward: DuplexStream, kept: Arc<Mutex<String>>) {
+    let (mut output, mut line) = (BufReader::new(output), Vec::new());
+    while let Ok(1..) = (&mut output).take(LONGEST).read_until(b'\n', &mut line).await {
+        let parsed = serde_json::from_slice::<Value>(line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line));
+        if let Err(error) = parsed
+            && !line.trim_ascii().is_empty()
+        {
+            let text = String::from_utf8_lossy(&line);
+            let is_long = line.len() as u64 == LONGEST;
+            let why = if is_long { "longer than 16 MiB".to_owned() } else { format!("no JSON ({error})") };
+            let head = text::take_head(&text, KEPT_ERRORS / 2).trim();
+            keep_errors(&kept, &format!("\nit sent a line that is {why}: {head}\n"));
+            if is_long || (text.starts_with('{') && text.contains("\"jsonrpc\"")) {
+                return;
+            }
+        }
+        if forward.write_all(&line).await.is_err() {
+            return;
+        }
+        line.clear();
+    }
 }

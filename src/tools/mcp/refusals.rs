@@ -4,7 +4,6 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::McpCallError;
 use super::login::TokenFile;
-use crate::base::text;
 use crate::safety::net;
 
 /// The end of a sentence about a server that nobody has logged in to.
@@ -25,11 +24,11 @@ pub(super) fn sort_refusal(error: ServiceError, login: Option<&(String, TokenFil
     }
 }
 
-/// The words of a server that refuses a request.
+/// The words of a server that refuses a request, whole: who shows them masks them, then cuts them.
 pub(super) fn word_refusal(error: &ServiceError) -> String {
     match error {
-        ServiceError::McpError(error) => text::one_line(&error.message, 300),
-        error => text::one_line(&error.to_string(), 300),
+        ServiceError::McpError(error) => error.message.to_string(),
+        error => error.to_string(),
     }
 }
 

@@ -13,7 +13,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::client::{McpConnection, put_question};
+use super::client::{LONGEST_PROGRESS, McpConnection, put_question};
 use crate::base::text;
 
 /// How often a server may ask for input in one call.
@@ -62,7 +62,7 @@ impl McpConnection {
         loop {
             if let Some(message) = task.status_message.take().filter(|message| told.as_ref() != Some(message)) {
                 // Without a call that waits, nobody wants to know.
-                let _ = self.progress.send(text::one_line(&message, 200));
+                let _ = self.progress.send(text::take_head(&message, LONGEST_PROGRESS).to_owned());
                 told = Some(message);
             }
             let look = task.poll_interval_ms.map_or(LOOK, Duration::from_millis);

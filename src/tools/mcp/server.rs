@@ -62,8 +62,10 @@ pub(super) async fn keep_trying(server: Weak<McpServer>) {
 struct ServerLists {
     tools: Vec<Arc<Value>>,
     skills: Vec<ServedSkill>,
+    /// Which of its tools cannot be offered, and why.
+    wrong: Option<String>,
     /// Why there are no skills, if they were wanted in vain.
-    note: String,
+    note: Option<String>,
 }
 
 impl McpServer {
@@ -110,10 +112,11 @@ impl McpServer {
         self.around.redactor.redact(&place).into_owned()
     }
 
-    /// Why it is not up, once, in a sentence.
+    /// Why it is not up, or not whole, once, in a sentence.
     pub(super) fn take_failure(&self) -> Option<String> {
         let why = self.live().take_failure()?;
-        Some(text::one_line(&format!("the server of tools `{}` {why}; it is tried again", self.config.name), 400))
+        let told = format!("the server of tools `{}` {why}", self.config.name);
+        Some(self.quote(&told, 400))
     }
 
     /// Its state in a few words, and the number of its tools as far as they are known.
@@ -252,10 +255,12 @@ impl McpServer {
         let opened = self.open().await;
         let mut live = self.live();
         match opened {
-            Ok((connection, ServerLists { tools, skills, note })) => {
+            Ok((connection, ServerLists { tools, skills, wrong, note })) => {
                 live.note_success();
-                live.description = format!("{}{note}", connection.describe());
-                (live.tools, live.skills) = (Some(tools), skills);
+                let said = [Some(connection.describe()), wrong.clone(), note].into_iter().flatten();
+                let said = said.collect::<Vec<_>>().join("; ");
+                live.description = self.quote(&said, 600);
+                (live.tools, live.skills, live.wrong) = (Some(tools), skills, wrong);
                 let connection = Arc::new(connection);
                 tokio::spawn(follow_changes(Arc::downgrade(self), Arc::downgrade(&connection)));
                 *link = ServerLink::default();
@@ -264,8 +269,7 @@ impl McpServer {
                 Ok(connection)
             }
             Err(why) => {
-                let why = format!("{why}{}", self.quote_errors());
-                let why = text::one_line(&self.around.redactor.redact(&why), 600);
+                let why = self.quote(&format!("{why}{}", self.quote_errors()), 600);
                 link.note_failure();
                 live.failure = Some(why.clone());
                 self.changed.notify_all();
@@ -279,14 +283,14 @@ impl McpServer {
         let (connection, listed) = timeout(OPENING, self.open_in_some_era())
             .await
             .unwrap_or_else(|_| Err(format!("was not up within {} s", OPENING.as_secs())))?;
-        let mut tools = choose_tools(&self.config.tools, &listed)?;
+        let (mut tools, wrong) = choose_tools(&self.config.tools, &listed)?;
         let skills = timeout(*self.config.timeout, connection.list_skills(MOST_SKILLS)).await;
         let (skills, note) = match skills.unwrap_or_else(|_| Err("does not list its skills in time".to_owned())) {
-            Ok(skills) => (skills, String::new()),
-            Err(why) => (Vec::new(), format!("; {why}")),
+            Ok(skills) => (skills, None),
+            Err(why) => (Vec::new(), Some(why)),
         };
         self.remember(&connection, &mut tools, Some(&skills));
-        Ok((connection, ServerLists { tools, skills, note }))
+        Ok((connection, ServerLists { tools, skills, wrong, note }))
     }
 
     /// Begins as the last time, else by what the server says it speaks, else as most servers do.
@@ -348,15 +352,16 @@ impl McpServer {
         Ok(streams)
     }
 
-    /// The last line of its stderr, as the end of a sentence.
-    fn quote_errors(&self) -> String {
+    /// What it said, in a line of this width: secrets are masked before it is cut.
+    pub(super) fn quote(&self, said: &str, width: usize) -> String {
+        text::one_line(&self.around.redactor.redact(said), width)
+    }
+
+    /// The last line of its stderr, or what it sent that is no message, as the end of a sentence.
+    pub(super) fn quote_errors(&self) -> String {
         let errors = self.errors.lock().expect("no holder of the text panics");
         let last = errors.trim_end().lines().last().unwrap_or_default();
-        if last.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", text::one_line(&self.around.redactor.redact(last), 200))
-        }
+        if last.is_empty() { String::new() } else { format!(": {}", self.quote(last, 200)) }
     }
 
     /// Ends its processes.
@@ -380,7 +385,7 @@ async fn follow_changes(server: Weak<McpServer>, connection: Weak<McpConnection>
     while !matches!(changes.recv().await, Err(RecvError::Closed)) {
         let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
         let listed = connection.list_tools(MOST_TOOLS).await;
-        if let Ok(mut tools) = listed.and_then(|listed| choose_tools(&server.config.tools, &listed)) {
+        if let Ok((mut tools, _)) = listed.and_then(|listed| choose_tools(&server.config.tools, &listed)) {
             server.remember(&connection, &mut tools, None);
             server.live().tools = Some(tools);
         }

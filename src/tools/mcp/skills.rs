@@ -42,14 +42,14 @@ impl ServerOfSkills {
         let gone = || "the servers have ended with their run".to_owned();
         let servers = self.servers.upgrade().ok_or_else(gone)?;
         let server = Arc::clone(servers.find(&self.name).ok_or_else(gone)?);
-        let limit = server.timeout();
+        let (limit, quoted) = (server.timeout(), Arc::clone(&server));
         let asked = async move {
             let connection = server.connect().await?;
             ask(server, connection).await
         };
         let asked = servers.runtime().ok_or_else(gone)?.spawn(timeout(limit, asked));
         let late = |_| format!("no answer within {} s", limit.as_secs());
-        asked.await.map_err(|_| gone())?.map_err(late)?
+        asked.await.map_err(|_| gone())?.map_err(late)?.map_err(|why| quoted.quote(&why, 300))
     }
 }
 

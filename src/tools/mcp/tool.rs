@@ -5,11 +5,13 @@ use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
 use crate::base::image::{Image, decode_base64};
-use crate::base::output::{ToolError, ToolOutput};
+use crate::base::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::base::validator::Validator;
 use crate::base::{json, present, text};
+use crate::config::format_duration;
 use crate::conversation::event::EventKind;
 use crate::conversation::knowledge::Ledger;
 use crate::model::ToolDefinition;
@@ -47,7 +49,7 @@ impl<T> Drop for Awaited<T> {
 impl McpTool {
     /// A tool that the server lists as `raw`; `None` if it cannot be offered.
     pub fn share(server: &Arc<McpServer>, servers: &Arc<McpServers>, raw: &Arc<Value>) -> Option<Arc<dyn Tool>> {
-        let definition = define_tool(server.name(), raw)?;
+        let definition = define_tool(server.name(), raw).ok()?;
         let (server, servers, raw) = (Arc::clone(server), Arc::downgrade(servers), Arc::clone(raw));
         Some(Arc::new(Self { definition, server, servers, raw, told: AtomicBool::new(false) }))
     }
@@ -79,16 +81,28 @@ impl McpTool {
                 None => server.call_tool(&name, arguments, heard).await,
             }
         }));
+        let mut late = std::pin::pin!(sleep(context.timeout));
         let reply = loop {
             tokio::select! {
                 reply = &mut task.0 => break reply,
                 Some(news) = hearing.recv() => match news {
-                    CallNews::Progress(message) => (context.live)(&format!("{message}\n")),
-                    CallNews::Question(question) => tokio::select! {
-                        reply = &mut task.0 => break reply,
-                        () = self.put_question(question, context) => {}
-                    },
+                    CallNews::Progress(message) => {
+                        (context.live)(&format!("{}\n", self.server.quote(&message, 200)));
+                    }
+                    CallNews::Question(question) => {
+                        tokio::select! {
+                            reply = &mut task.0 => break reply,
+                            () = self.put_question(question, context) => {}
+                        }
+                        // The person's time counts against no limit.
+                        late.as_mut().reset(Instant::now() + context.timeout);
+                    }
                 },
+                () = &mut late => {
+                    let (limit, why) = (format_duration(context.timeout), self.server.quote_errors());
+                    let why = format!("The call took longer than {limit} and was stopped{why}.");
+                    return Err(ToolError::new(ToolErrorKind::Timeout, why));
+                }
             }
         };
         let reply = reply.map_err(|_| gone())??;
@@ -155,10 +169,6 @@ impl Tool for McpTool {
             return Some("its server describes it otherwise than when it was last allowed");
         }
         (self.raw["annotations"]["destructiveHint"] == json!(true)).then_some("its server says that it destroys")
-    }
-
-    fn keeps_time(&self) -> bool {
-        false
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -2,11 +2,10 @@
 //! they are, never rendered again, and reach a command as variables.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use crate::agent::orchestration::code::judge_place;
+use crate::agent::orchestration::code::{judge_place, push_variable};
 use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
 use crate::agent::orchestration::reference::{as_text, map_texts};
 use crate::config::FlowStep;
@@ -140,7 +139,7 @@ fn write_command(
                     return Err(format!("the value after `{before}` {why}"));
                 }
                 let name = format!("flow_value_{}", variables.len() + 1);
-                let _ = write!(text, "\"${{{name}}}\"");
+                push_variable(&mut text, &name);
                 variables.push((name, value));
             }
         }
@@ -190,6 +189,18 @@ mod tests {
             scope().arguments(&missing).expect_err("undefined"),
             "`with.query`: `steps.list.nope` is undefined"
         );
+    }
+
+    #[test]
+    fn a_value_is_one_word_after_comments_in_quotes_and_in_here_documents() {
+        for (line, expected) in [
+            ("# it's\necho {{ inputs.n }}", "# it's\necho \"${flow_value_1}\""),
+            ("echo \"a {{ inputs.n }}\"", "echo \"a ${flow_value_1}\""),
+            ("cat <<E\n{{ inputs.n }}\nE", "cat <<E\n${flow_value_1}\nE"),
+        ] {
+            let command = step(json!({ "id": "x", "tool": "run_command", "with": { "command": line } }));
+            assert_eq!(scope().arguments(&command).expect("filled").with["command"], expected);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use futures_util::FutureExt;
@@ -122,8 +122,11 @@ pub(super) fn export_session(chat: &mut Chat, file: &str) -> CommandAnswer {
     };
     let text = Exported::read(session, Vec::new())?.write(form);
     let path = chat.origin.root().join(&file);
-    let mut written =
-        OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| format!("{file}: {error}"))?;
+    let written = OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut written = written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!("{file} is there already, and stays as it is: name another file"),
+        _ => format!("{file}: {error}"),
+    })?;
     written.write_all(text.as_bytes())?;
     tell_text(format!("Wrote {}.", path.display()))
 }
@@ -133,7 +136,8 @@ pub(super) fn rename_session(chat: &mut Chat, title: &str) -> CommandAnswer {
     if chat.is_ephemeral {
         return Err("nothing is kept of this conversation, so a title would name nothing".into());
     }
-    chat.conversation.session.rename(title, Timestamp::now())?;
+    let masked = chat.services.agent.redactor.redact_known(title);
+    chat.conversation.session.rename(&masked, Timestamp::now())?;
     let told = if title.is_empty() { "Its title is the first message again." } else { "Renamed." };
     tell_text(told)
 }

@@ -1,7 +1,5 @@
 //! Reports what the terminal can show, judged by its variables and the system: the terminal itself is not queried.
 
-use std::io::{self, IsTerminal};
-
 use crate::screen::ink::ColourWishes;
 use crate::screen::terminal::{self, Abilities};
 
@@ -28,10 +26,10 @@ impl<'a> ScreenFacts<'a> {
     /// The facts of this process.
     pub fn now(setup: &'a CliSetup) -> Self {
         let env = &setup.env;
-        let stderr = io::stderr().is_terminal();
+        let stderr = terminal::stderr_is_terminal();
         let wishes = ColourWishes::read(|name| env.get(name));
         Self {
-            is_terminal: io::stdin().is_terminal() && stderr,
+            is_terminal: terminal::has_person(),
             size: terminal::measure_size(),
             term: env.get("TERM"),
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),

@@ -8,7 +8,7 @@ mod results;
 mod runner;
 
 use std::collections::HashMap;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ pub(super) fn run_map(mut setup: CliSetup, args: MapArgs) -> CommandOutcome {
     let template = args.task.as_deref().map(|task| Template::compile("TASK", task, Undefined::Error)).transpose();
     let template = template.map_err(|error| CommandFailure::usage(format!("the task: {error}")))?;
     let digest = digest_task(&args, &options);
-    if io::stdin().is_terminal() {
+    if terminal::stdin_is_terminal() {
         return Err(CommandFailure::usage("the items come from stdin, one a line: agent map \"TASK\" < FILE"));
     }
     #[cfg(feature = "scale")]
@@ -369,7 +369,7 @@ impl MapJob {
     fn tell(&self, progress: &mut MapProgress, running: usize) {
         let ended = progress.done + progress.failed + progress.kept;
         let waiting = self.runner.count_waiting();
-        let tells = !self.is_quiet && !io::stderr().is_terminal();
+        let tells = !self.is_quiet && !terminal::stderr_is_terminal();
         if tells && waiting > 0 && !std::mem::replace(&mut progress.has_waited, true) {
             note_progress("The server's limit is reached: requests wait, and go on more slowly.");
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::assembly;
+use crate::base::text;
 use crate::config::{Config, McpServerConfig, suggest};
 use crate::faces::cli::browser::BrowserReturn;
 use crate::faces::cli::setup::{CliSetup, build_runtime};
@@ -15,7 +16,10 @@ pub(super) fn log_in(setup: &CliSetup, name: &str) -> CommandOutcome {
     let tokens = TokenFile::new(&config.mcp_token_dir(), &url);
     let login = LoginServer { url: &url, tokens: &tokens, oauth: server.oauth.as_ref() };
     let port = server.oauth.as_ref().and_then(|oauth| oauth.callback_port);
-    let failed = |why: String| CommandFailure::word(exit::AUTHENTICATION, format!("the server `{name}` {why}"));
+    let failed = |why: String| {
+        let why = text::one_line(&config.redactor().redact(&why), 300);
+        CommandFailure::word(exit::AUTHENTICATION, format!("the server `{name}` {why}"))
+    };
     let runtime = build_runtime()?;
     let done = runtime.block_on(async {
         let home = BrowserReturn::open("127.0.0.1", port).await?;

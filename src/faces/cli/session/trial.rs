@@ -14,6 +14,7 @@ use crate::files::history::{Direction, FileHistory, PathChange, PathState, Resto
 use crate::files::workspace::Workspace;
 
 use super::super::setup::CliSetup;
+use super::super::signals::Signals;
 use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_visible, warn_person};
 
 /// The names that are tried for a version beside a file.
@@ -52,7 +53,8 @@ pub(super) fn apply_trial(
         return print_visible(&describe_plan(&plan, "Would apply"));
     }
     assembly::note_writes(config);
-    let Restored { made, failed: mut told } = history.transfer(workspace, &plan.changes).map_err(failed)?;
+    Signals::listen()?;
+    let Restored { made, left, failed: mut told } = history.transfer(workspace, &plan.changes).map_err(failed)?;
     let made: BTreeSet<String> = made.into_iter().map(|change| change.path).collect();
     plan.retain_changes(|change| made.contains(&change.path));
     if !plan.changes.is_empty() {
@@ -60,7 +62,7 @@ pub(super) fn apply_trial(
     }
     let id = session.id();
     let Some(copy) = session.find_copy() else { return Ok(exit::FAILED) };
-    told.extend(plan.gaps);
+    told.extend(left.into_iter().chain(plan.gaps));
     for path in &plan.lost {
         told.push(format!("{path}: over 16 MiB, or not readable; it is in {}", copy.display()));
     }
@@ -129,7 +131,7 @@ fn keep_beside(
             missing.map(|above| PathChange::new(above, PathState::Absent, PathState::Dir { mode: ROOM_MODE }));
         let changes: Vec<PathChange> = rooms.chain([beside]).collect();
         let restored = if is_written {
-            Restored { made: changes, failed: Vec::new() }
+            Restored { made: changes, ..Restored::default() }
         } else {
             history.transfer(workspace, &changes)?
         };

@@ -13,6 +13,7 @@ use crate::files::workspace::Workspace;
 
 use super::super::args::UndoPart;
 use super::super::setup::CliSetup;
+use super::super::signals::Signals;
 use super::super::{CommandFailure, CommandOutcome, exit, note_progress, print_text, print_visible, warn_person};
 
 pub(super) fn undo_message(
@@ -80,6 +81,7 @@ fn put_back(
     assembly::enter_session(config, session, false)?;
     if !part.dry_run {
         assembly::note_writes(config);
+        Signals::listen()?;
     }
     let Some(history) = open_history(session) else { return Ok(false) };
     let restored = restore_files(config, session, &history, direction, part.force, part.dry_run);

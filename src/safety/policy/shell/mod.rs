@@ -4,6 +4,7 @@
 //! it seems, if shells disagree on a construct, or if the line is not understood, the line is marked as unresolved:
 //! then the user is asked, but the rules that deny still apply to everything found in it.
 
+mod ansi;
 mod compound;
 mod document;
 mod reader;
@@ -13,6 +14,8 @@ mod words;
 mod wrappers;
 
 use reader::ShellReader;
+
+pub use ansi::decode_quoted;
 
 /// The longest line that is parsed, in bytes.
 const LONGEST: usize = 16 * 1024;

@@ -4,7 +4,7 @@
 //! unknown; one whose expansion could do more than look something up makes the whole line doubtful.
 
 use super::reader::{GiveUp, ShellReader, ShellReading, is_name};
-use super::{Arg, DEEPEST};
+use super::{Arg, DEEPEST, decode_quoted};
 
 const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
 const DOES_MORE: &str = "it has an expansion that does more than look something up";
@@ -58,6 +58,12 @@ impl Growing {
     fn expand_unknown(&mut self) {
         self.forget();
         self.pattern = None;
+    }
+
+    /// It may be this text, which no rule takes for a literal one.
+    fn name_possibly(&mut self, text: &str) {
+        self.forget();
+        self.pattern.iter_mut().for_each(|pattern| pattern.push_str(text));
     }
 
     /// What follows lies in the home directory.
@@ -219,7 +225,8 @@ impl ShellReader<'_> {
 
     /// Reads what follows a `$`.
     fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> ShellReading<()> {
-        let is_home = begins_with_home(self.rest());
+        let is_home = begins_with_variable(self.rest(), "HOME");
+        let is_here = begins_with_variable(self.rest(), "PWD") || self.rest().starts_with("(pwd)");
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 self.at += 2;
@@ -245,13 +252,8 @@ impl ShellReader<'_> {
                 self.quoted_text(inner)?;
                 self.at += length + 1;
                 // Not every shell knows these quotes, but they may name it.
-                if !inner.contains('\\') {
-                    word.forget();
-                    if let Some(pattern) = &mut word.pattern {
-                        pattern.push_str(inner);
-                    }
-                    return Ok(());
-                }
+                word.name_possibly(&decode_quoted(inner).0);
+                return Ok(());
             }
             Some(b'"') if !is_quoted => {}
             Some(b'[') => self.doubt(DOES_MORE),
@@ -262,6 +264,8 @@ impl ShellReader<'_> {
         }
         if is_home {
             word.enter_home();
+        } else if is_here {
+            word.name_possibly(".");
         } else {
             word.expand_unknown();
         }
@@ -324,7 +328,11 @@ impl ShellReader<'_> {
     }
 
     fn read_backquotes(&mut self, word: &mut Growing) -> ShellReading<()> {
-        word.expand_unknown();
+        if self.rest().starts_with("pwd`") {
+            word.name_possibly(".");
+        } else {
+            word.expand_unknown();
+        }
         let mut inner = String::new();
         while let Some(c) = self.take_char() {
             match c {
@@ -362,8 +370,9 @@ impl ShellReader<'_> {
     }
 }
 
-/// True if what follows a `$` is the variable of the home directory, and nothing that changes its value.
-fn begins_with_home(text: &str) -> bool {
+/// True if what follows a `$` is this variable, and nothing that changes its value.
+fn begins_with_variable(text: &str, name: &str) -> bool {
     let is_longer = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    text.starts_with("{HOME}") || text.strip_prefix("HOME").is_some_and(|rest| !is_longer(rest))
+    let bare = text.strip_prefix('{').and_then(|text| text.strip_prefix(name));
+    bare.is_some_and(|rest| rest.starts_with('}')) || text.strip_prefix(name).is_some_and(|rest| !is_longer(rest))
 }

@@ -200,7 +200,10 @@ fn unwrap_find(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
         match argv[at - 1].text() {
             Some(word) if RUN.contains(&word) => {}
             Some(_) => continue,
-            None => return Some(refuse_reading("an expansion may make `find` run something")),
+            None => {
+                script.unresolved = Some("an expansion may make `find` run something");
+                continue;
+            }
         }
         let end = argv[at..].iter().position(|word| matches!(word.text(), Some(";" | "+")));
         let end = end.map_or(argv.len(), |length| at + length);
@@ -212,5 +215,6 @@ fn unwrap_find(argv: &[Arg], depth: usize) -> Option<WrappedCommand> {
         first = first.or(Some(at));
         at = end;
     }
-    first.map(|at| WrappedCommand { script, at, is_transparent: false })
+    let at = first.or(script.unresolved.is_some().then_some(usize::MAX))?;
+    Some(WrappedCommand { script, at, is_transparent: false })
 }

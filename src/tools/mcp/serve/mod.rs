@@ -281,9 +281,11 @@ impl ServerHandler for OfferServer {
                     let state = self.parked.park(call, question);
                     return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
                 }
-                CallStep::Asks(question) => {
+                CallStep::Asks(mut question) => {
+                    let asked = question.request();
                     let answered = tokio::select! {
-                        answered = context.peer.create_elicitation(question.request()) => answered.ok(),
+                        answered = context.peer.create_elicitation(asked) => answered.ok(),
+                        () = question.answer.closed() => None,
                         () = context.ct.cancelled() => None,
                     };
                     let accepted = answered.filter(|answer| answer.action == ElicitationAction::Accept);
