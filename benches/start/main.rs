@@ -39,7 +39,7 @@ const MOST_FILES: f64 = 12.0;
 const MOST_SYSTEM_CALLS: f64 = 205.0;
 const MOST_MEMORY_MB: f64 = 8.0;
 /// The goal is 19.
-const MOST_SIZE_MB: f64 = 22.6;
+const MOST_SIZE_MB: f64 = 22.7;
 const MOST_OF_STEP: f64 = 1_750_000.0;
 const MOST_OF_TOKEN: f64 = 6_000.0;
 
