@@ -25,9 +25,10 @@ impl Place {
     pub fn new(server: &str) -> Self {
         static PLACES: AtomicUsize = AtomicUsize::new(0);
         let number = PLACES.fetch_add(1, Ordering::Relaxed);
-        // Each directory on the way to a workspace costs system calls: the way is the same on every machine.
+        // Each directory on the way to a workspace costs system calls, and the length of a path may cost the allocator a
+        // round of tidying up: the way is the same on every machine, and as long in every process.
         let temp = Some(PathBuf::from("/tmp")).filter(|dir| dir.is_dir()).unwrap_or_else(env::temp_dir);
-        let place = Self { root: temp.join(format!("agent-bench-{}-{number}", std::process::id())) };
+        let place = Self { root: temp.join(format!("agent-bench-{:07}-{number:03}", std::process::id())) };
         let text = "some text to read back, line after line\n".repeat(20);
         for step in 0..LOOP_STEPS {
             write(&place.work().join(format!("f{step}.txt")), &format!("file {step}\n{text}"));

@@ -124,7 +124,10 @@ impl Subject {
     fn in_place<T>(&self, phase: Phase, run: impl FnOnce(&Command, &Path) -> T) -> T {
         let place = Place::new(&self.server.address);
         self.server.begin(phase);
-        let result = run(&place.agent(&self.program, phase, &self.server.address), place.root());
+        // The path of the program itself has a length, too.
+        let program = place.root().join("agent");
+        std::fs::copy(&self.program, &program).expect("the temporary directory has room for the program");
+        let result = run(&place.agent(&program, phase, &self.server.address), place.root());
         let requests = self.server.seen().len();
         assert!(requests <= LOOP_STEPS + 1, "the run made {requests} requests");
         result
