@@ -9,7 +9,7 @@ user name email signingkey
 author name email
 committer name email
 branch remote merge rebase description autosetupmerge autosetuprebase
-remote url fetch push prune tagopt mirror
+remote url fetch prune tagopt
 submodule url active branch path
 pull rebase ff
 push default autosetupremote followtags
@@ -31,7 +31,17 @@ core safecrlf quotepath longpaths sparsecheckout sparsecheckoutcone abbrev
 /// was set elsewhere. Unknown ones are not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     let (Some(mut before), Some(mut after)) = (read_settings(before), read_settings(after)) else { return false };
-    let redirects = |setting: &Setting| before.iter().any(|earlier| setting.redirects(earlier));
+    // A new branch may follow a remote that was there: the next plain `git push` goes where it leads.
+    let is_new_lead = |setting: &Setting| {
+        let heading = format!("remote \"{}\"", setting.value);
+        let is_lead = (&*setting.section, &*setting.key) == ("branch", "remote") && setting.value != ".";
+        is_lead
+            && !before.is_empty()
+            && !before.contains(setting)
+            && before.iter().all(|earlier| earlier.heading != heading)
+    };
+    let redirects =
+        |setting: &Setting| before.iter().any(|earlier| setting.redirects(earlier)) || is_new_lead(setting);
     // One that was emptied is lost.
     if after.iter().any(redirects) || after.is_empty() && !before.is_empty() {
         return false;
@@ -87,8 +97,8 @@ impl Setting {
             let mut words = row.split(' ');
             words.next() == Some(&self.section) && words.any(|key| key == "*" || key == self.key)
         });
-        // `ext::COMMAND` is a transport that runs a command.
-        is_known && !self.value.contains("::")
+        // `ext::COMMAND` is a transport that runs a command; git reads it without its quotes.
+        is_known && !self.value.replace('"', "").contains("::")
     }
 }
 
@@ -151,6 +161,13 @@ mod tests {
             ("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n[index]\n\tsparse = false\n", true),
             ("[remote \"origin\"]\n\turl = https://evil/b\n", false),
             ("[remote \"origin\"]\n\tpushurl = https://evil/b\n", false),
+            ("[remote \"origin\"]\n\tmirror = true\n", false),
+            ("[remote \"origin\"]\n\tpush = :refs/heads/keep\n", false),
+            ("[remote \"x\"]\n\turl = ext:\":\"sh -c evil\n", false),
+            ("[branch \"main\"]\n\tremote = .\n\tmerge = refs/heads/other\n", true),
+            ("[branch \"main\"]\n\tremote = https://evil/b\n", false),
+            ("[branch \"main\"]\n\tremote = /tmp/evil\n\tmerge = refs/heads/main\n", false),
+            ("[remote \"x\"]\n\turl = https://evil/b\n[branch \"main\"]\n\tremote = x\n", false),
             ("[remote]\n\tpushDefault = other\n", false),
             ("[branch \"main\"]\n\tpushRemote = other\n", false),
             ("[Remote \"origin\"]\n\turl = https://evil/b\n", false),
