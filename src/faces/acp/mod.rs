@@ -148,18 +148,20 @@ impl AcpServer {
     }
 
     fn begin_request(self: &Arc<Self>, method: String, id: Value, params: Value) {
-        // A cancel that follows is of this message.
+        // Decided as they come, not when their tasks run: a cancel that follows is of this message, and one that comes
+        // before its answer is refused.
         if method == "session/prompt"
             && let Ok(session) = self.find(&params)
             && let Ok(name) = word(&params, "sessionId")
-            && session.is_free()
         {
             let mut prompts = self.prompts();
-            // The task of one that came before may not have begun.
-            if !prompts.values().any(|of| of == name) {
-                session.cancel.reset();
-                prompts.insert(id.to_string(), name.to_owned());
+            if prompts.values().any(|of| of == name) {
+                let busy = RpcError::new(RpcError::REQUEST, "a message of this session is being answered");
+                self.peer.respond(&id, Err(busy));
+                return;
             }
+            session.cancel.reset();
+            prompts.insert(id.to_string(), name.to_owned());
         }
         let server = Arc::clone(self);
         tokio::spawn(async move {

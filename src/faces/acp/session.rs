@@ -121,11 +121,6 @@ impl AcpSession {
         ))
     }
 
-    /// True if no message is being answered.
-    pub fn is_free(&self) -> bool {
-        self.seat.try_lock().is_ok()
-    }
-
     /// What an editor shows of a session that it just opened.
     pub async fn describe(&self) -> Value {
         let seat = self.seat.lock().await;
@@ -168,13 +163,12 @@ impl AcpSession {
         Ok(())
     }
 
-    /// Takes one turn.
+    /// Takes one turn. The caller lets one message in at a time.
     ///
     /// # Errors
-    /// One is running, the message is wrong, or the turn failed.
+    /// The message is wrong, or the turn failed.
     pub async fn prompt(&self, params: &Value) -> Result<Value, RpcError> {
-        let busy = |_| RpcError::new(RpcError::REQUEST, "a message of this session is being answered");
-        let mut seat = self.seat.try_lock().map_err(busy)?;
+        let mut seat = self.seat.lock().await;
         let (text, attached) = read_prompt(&params["prompt"])?;
         self.apply_mode(&mut seat)?;
         if !attached.pictures.is_empty() && !seat.services.agent.model.info().sees {
