@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::reply::{Gate, Reply};
-use crate::run::{Place, Run};
+use crate::run::{Place, Run, Running};
 use crate::server::Server;
 
 /// A server whose answer is the last word of the task, in capitals.
@@ -188,6 +188,32 @@ fn a_slow_task_holds_nothing_back_and_what_is_done_survives_a_kill() {
     let asked: Vec<String> = server.requests().iter().map(|request| request.user().to_owned()).collect();
     assert_eq!(asked.len(), 6, "only the slow one was asked again: {asked:?}");
     assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), 5);
+}
+
+#[test]
+fn one_of_several_that_begin_at_once_writes_and_a_link_stays_a_link() {
+    for order in [&[][..], &["--unordered"]] {
+        let (place, gate) = (Place::new(), Gate::new());
+        let held = gate.clone();
+        let server = Server::answering(move |_, _| Reply::text("DONE").gate(&held, 0));
+        let (target, link) = (place.workspace().join("kept.jsonl"), place.workspace().join("out.jsonl"));
+        fs::write(&target, "").expect("written");
+        std::os::unix::fs::symlink("kept.jsonl", &link).expect("linked");
+        let words = [&["--output-file", "out.jsonl", "Say {{ item }}"][..], order].concat();
+        let begun: Vec<_> = (0..4).map(|_| map(&place, &server, &words, "one\n").spawn()).collect();
+        while server.requests().is_empty() {
+            std::thread::yield_now();
+        }
+        gate.open();
+        let ended: Vec<Output> = begun.into_iter().map(Running::wait).collect();
+        // Whoever comes after the first has ended finds everything done.
+        for refused in ended.iter().filter(|output| output.code != 0) {
+            assert!(refused.stderr.contains("is being written by another agent map"), "{}", refused.shown());
+        }
+        assert_eq!(server.requests().len(), 1, "nothing ran twice");
+        assert!(link.is_symlink() && !place.exists("kept.jsonl.journal") && !place.exists("kept.jsonl.new"));
+        assert_eq!(texts(&read_rows(&place), "result"), ["DONE"]);
+    }
 }
 
 #[test]

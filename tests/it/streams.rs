@@ -162,9 +162,10 @@ fn output_file_holds_the_last_answer() {
 #[test]
 fn nobody_pays_for_an_answer_that_has_nowhere_to_go() {
     let server = Server::always(Reply::text("ok"));
-    for place in ["no/such/directory", "."] {
-        let output = Run::task(&server, "task").args(["--output-file", place]).run();
-        output.exits(2).reason_has("cannot write the answer");
+    for place in ["no/such/directory", ".", "pipe"] {
+        let run = Run::task(&server, "task").args(["--output-file", place]);
+        nix::unistd::mkfifo(&run.place().workspace().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        run.run().exits(2).reason_has("cannot write the answer");
     }
     assert!(server.requests().is_empty());
 }

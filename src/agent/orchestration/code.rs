@@ -184,6 +184,7 @@ fn is_option_value(words: &[String], begun: &str) -> bool {
             words.last().is_some_and(|word| is_meant(word, option))
                 || begun.split_once('=').is_some_and(|(name, _)| is_meant(name, option))
                 || !option.starts_with("--") && begun.starts_with(option)
+                || option == "=" && begun.contains('=')
         };
         is_there && options.split('|').any(follows)
     })
@@ -269,7 +270,7 @@ fn is_redirection(word: &str) -> bool {
 
 fn is_wrapper(word: &str) -> bool {
     let name = name_program(word);
-    has_row("wraps", name) || has_row("opaque", name) || name == "find"
+    ["wraps", "opaque", "delegates"].iter().any(|fact| has_row(fact, name)) || name == "find"
 }
 
 /// The name of a program: `python` for `/usr/bin/python3.11`.

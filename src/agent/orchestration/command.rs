@@ -206,7 +206,8 @@ mod tests {
             "bash $'-c' V", "bash $'\\x2dc' V", "python3 -cV", "perl -eV", "node --eval=V",
             "sed -f /dev/stdin f <<< V", "awk -f - <<< V", "PS4=V bash -x a", "git config alias.z V",
             "make --eval=V", "split --filter V", "sqlite3 :memory: <<< V", "vim -es -c V", "ed -s f <<< V",
-            "alias z=V", "git fetch --upload-pack V", "bash <<E\n$(echo V)\nE",
+            "alias z=V", "git fetch --upload-pack V", "bash <<E\n$(echo V)\nE", "sqlite3 :memory: V", "make CC=V",
+            "git clone -u V a", "vim +V f", "docker exec c sh -c V", "psql -c V", "tmux send-keys V Enter",
         ] {
             let why = for_command(&line.replace('V', "$step_2_result"), &results(&values())).expect_err(line);
             assert!(why.contains("would be read as code"), "{why}");
@@ -215,7 +216,7 @@ mod tests {
             "bash -x a.sh V", "bash -eo pipefail a.sh V", "$HOME/bin/tool V", "find . -name 'x' { V",
             "taskset 1 grep -c V", "sed -f a.sed f <<< V", "git config user.name V", "make -j2 V", "split -l 9 V",
             "vim V", "x=$HOME; echo V", "python3 -m py_compile V", "printf '%s' \"$x\" V",
-            "cat <<E | wc\nbash -c V\nE", "env A=$B grep V f",
+            "cat <<E | wc\nbash -c V\nE", "env A=$B grep V f", "sqlite3 V .tables", "git clone V", "docker run V",
         ] {
             for_command(&line.replace('V', "$step_2_result"), &results(&values())).expect(line);
         }

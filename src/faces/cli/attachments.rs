@@ -1,7 +1,7 @@
 //! Files named by options: `-f` reads text and pictures, `--var` text, of a bounded size and never truncated;
 //! `--output-file` writes an answer.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    if !metadata.is_file() && !["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
+    if is_special(path, &metadata) {
         return Err(io::Error::other("it is no regular file; `<(cat FILE)` gives what comes out of it"));
     }
     let mut bytes = Vec::new();
@@ -99,6 +99,11 @@ fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     let is_too_large = metadata.len().max(bytes.len() as u64) > most;
     if is_too_large { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// True if it is neither a regular file nor one of those that the system makes for pipes and devices.
+fn is_special(path: &Path, metadata: &Metadata) -> bool {
+    !metadata.is_file() && !["/dev", "/proc"].iter().any(|dir| path.starts_with(dir))
 }
 
 /// Checks that an answer can be written to `path`, before the run costs anything. Creates nothing.
@@ -112,6 +117,9 @@ pub(super) fn check_writable(path: &Path) -> Result<(), String> {
         Ok(metadata) if metadata.is_dir() => refused(&"it is a directory"),
         Ok(metadata) if metadata.is_file() => {
             std::fs::OpenOptions::new().append(true).open(path).map_or_else(|error| refused(&error), |_| Ok(()))
+        }
+        Ok(metadata) if is_special(path, &metadata) => {
+            refused(&"it is no regular file; `--output-file >(cat >FILE)` gives the answer to another program")
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match path.parent() {

@@ -159,34 +159,34 @@ pub fn open_stdout(is_ordered: bool) -> io::Result<OpenedResults> {
 /// # Errors
 /// A sentence: it holds something else, results of another task, or the disk fails.
 pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, String> {
+    // Behind a link, its target is written.
+    let path = &*crate::files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let journal_path = name_journal(path);
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let mut finished = HashMap::new();
     // What both hold goes to a new file, which replaces one of them.
     let target = if going_on.is_ordered { &journal_path } else { path };
     let renewed = target.with_added_extension("new");
-    let (_held, output_held) = (hold_existing(&journal_path)?, hold_existing(path)?);
-    let mut into = File::create(&renewed).map_err(failed)?;
-    let mut len = 0;
-    for from in [&journal_path, path] {
-        let collected = collect_finished(from, going_on, &mut into, len, &mut finished);
-        len = collected.inspect_err(|_| drop(fs::remove_file(&renewed)))?;
-    }
+    let mut into = create_appended(&renewed).map_err(failed)?;
+    hold(&into, path)?;
+    let collected = into.set_len(0).map_err(failed).and_then(|()| {
+        let held = (hold_existing(&journal_path)?, hold_existing(path)?);
+        let len = collect_finished(&journal_path, going_on, &mut into, 0, &mut finished)?;
+        Ok((held, collect_finished(path, going_on, &mut into, len, &mut finished)?))
+    });
+    let ((_held, output_held), len) = collected.inspect_err(|_| drop(fs::remove_file(&renewed)))?;
     into.sync_all().map_err(failed)?;
     fs::rename(&renewed, target).map_err(failed)?;
-    // In order, the output stays the same file, which is held by what writes it from here on.
-    let _held_too = output_held.filter(|_| !going_on.is_ordered);
-    let output = if going_on.is_ordered {
-        OpenOptions::new().create(true).write(true).truncate(true).open(path).map_err(failed)?
+    let (output, journal) = if going_on.is_ordered {
+        // It stays the same file.
+        let output = output_held.map_or_else(|| create_appended(path), Ok).map_err(failed)?;
+        output.set_len(0).map_err(failed)?;
+        hold(&output, path)?;
+        (output, Some(into))
     } else {
         let _ = fs::remove_file(&journal_path);
-        OpenOptions::new().append(true).open(path).map_err(failed)?
+        (into, None)
     };
-    let journal = going_on.is_ordered.then(|| OpenOptions::new().read(true).append(true).open(&journal_path));
-    let journal = journal.transpose().map_err(failed)?;
-    for file in journal.iter().chain([&output]) {
-        hold(file, path)?;
-    }
     let state = WriterState {
         synced: Some(output.try_clone().map_err(failed)?),
         output: Box::new(output),
@@ -203,6 +203,10 @@ pub fn open_file(path: &Path, going_on: GoingOn<'_>) -> Result<OpenedResults, St
 
 fn name_journal(output: &Path) -> PathBuf {
     output.with_added_extension("journal")
+}
+
+fn create_appended(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
 /// Locks what another process would hold that writes the same output. It is held until the file that replaces it is.
