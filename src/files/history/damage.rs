@@ -232,6 +232,31 @@ fn what_an_interrupted_call_changed_outside_is_known() {
 }
 
 #[test]
+fn the_next_session_writes_down_what_a_killed_call_of_another_changed() {
+    for runs_on in [false, true] {
+        let changed = ChangedWorkspace::make();
+        let log = fs::File::create(changed.log()).expect("created");
+        let beside = crate::files::canonicalize(changed.dir.path()).expect("there").join("beside");
+        let call = |item| ChangingCall { item, call: "run_command".to_owned() };
+        drop(changed.history().begin_call(call(7), std::slice::from_ref(&beside)));
+        write(&changed.root(), "new", "by the call\n", 0o644);
+        fs::write(&beside, "by the call, too\n").expect("written");
+        if runs_on {
+            log.lock().expect("nobody has it");
+        }
+        let next = changed.log().with_file_name("next.jsonl");
+        let history = Arc::new(FileHistory::new(&changed.root(), &next, false));
+        history.begin_call(call(1), &[]).end(false);
+        let records = FileJournal::open(&journal_beside(&next)).expect("readable").records;
+        assert_eq!(records.len(), 0, "it is nothing that this session did");
+        let plan = changed.history().plan(Direction::Undo(7)).expect("a plan").expect("it is there");
+        // One that runs settles its own calls; here it does so from a look that another session has made since.
+        let expected = if runs_on { (0, 1) } else { (2, 0) };
+        assert_eq!((plan.changes.len(), plan.gaps.len()), expected, "{plan:?}");
+    }
+}
+
+#[test]
 fn a_call_whose_changes_are_not_known_is_named() {
     let changed = ChangedWorkspace::make();
     let history = changed.history();

@@ -93,7 +93,7 @@ pub(super) struct UndoneRecords {
 /// What a journal says.
 #[derive(Debug, Default)]
 pub(super) struct FileJournal {
-    path: PathBuf,
+    pub path: PathBuf,
     /// True if what is added stays in memory.
     pub is_read: bool,
     /// All changes, oldest first.
@@ -159,6 +159,16 @@ impl FileJournal {
         written?;
         self.take_in(line);
         Ok(())
+    }
+
+    /// Writes down what a call changed; `unsure`, if it may have been a person.
+    ///
+    /// # Errors
+    /// The disk fails; nothing has changed then.
+    pub fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>, unsure: bool) -> io::Result<()> {
+        // A damaged line may hold one of the numbers before it.
+        let number = self.records.last().map_or(0, |record| record.number) + 1 + self.damaged.len() as u64;
+        self.add(JournalLine::Changed(ChangeRecord { number, by, unsure, changes }))
     }
 
     /// The records of the step `from` and everything after it that stand.

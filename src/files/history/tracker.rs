@@ -1,5 +1,6 @@
 //! Follows the changes of a session: what each call changed, and what was changed between calls.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
@@ -9,9 +10,7 @@ use crate::files::disk::{open_through, split_path};
 use crate::files::file_name;
 
 use super::content::{ContentStore, contents_beside};
-use super::journal::{
-    BegunCall, ChangeRecord, ChangingCall, FileJournal, JournalLine, NamedStates, journal_beside,
-};
+use super::journal::{BegunCall, ChangingCall, FileJournal, JournalLine, NamedStates, journal_beside};
 use super::scan::{ScanError, SeenPath};
 use super::seen::LastLook;
 use super::state::PathChange;
@@ -47,31 +46,32 @@ impl Tracker {
         });
         let (store, mut journal) = (store?, FileJournal::open(&journal_beside(log))?);
         journal.is_read = is_read;
-        let begun = journal_beside(log).metadata().and_then(|data| data.modified());
         let is_own = last.log == log.to_string_lossy();
+        let mut ended = (!is_own && !is_read).then(|| EndedSession::open(Path::new(&last.log))).flatten();
         let change = last.change;
         let mut seen = last.into_seen();
-        if is_own {
-            let since = journal.records.iter().filter(|record| record.number > change);
+        let mut named = NamedStates::new();
+        // What was seen may be older than what the session that saw it wrote down.
+        if let Some(looker) = ended.as_ref().map(|ended| &ended.journal).or(is_own.then_some(&journal)) {
+            let since = looker.records.iter().filter(|record| record.number > change);
             let since = since.flat_map(|record| &record.changes).filter(|change| change.to_path().is_relative());
             seen.extend(since.map(|change| {
                 (change.to_path().into_owned(), SeenPath { stamp: None, state: change.after.clone() })
             }));
+            named = looker.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();
         }
-        let named = journal.open.as_ref().map(|open| open.named.clone()).unwrap_or_default();
         let mut tracker =
             Self { view: WorkspaceView::new(root, seen), store, journal, named, left_by: None, noting: None };
         let changes = tracker.look()?;
-        if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
-            if is_own {
-                let begun = begun?.duration_since(UNIX_EPOCH).unwrap_or_default() + SURELY_ITS_OWN;
-                let begun = i64::try_from(begun.as_nanos()).unwrap_or(i64::MAX);
-                let (late, own) =
-                    changes.into_iter().partition(|change| is_later(&tracker.view.root, change, begun));
-                tracker.add_record(by.clone(), late, true)?;
-                tracker.record(by, own)?;
-            } else {
-                // Another session looked since, or what was seen is damaged.
+        if is_own {
+            settle_killed(root, &mut tracker.journal, changes)?;
+        } else {
+            tracker.named.clear();
+            if let Some(ended) = &mut ended {
+                settle_killed(root, &mut ended.journal, changes)?;
+            }
+            // Another session looked since, while this one was not there, or what was seen is damaged.
+            if let Some(BegunCall { by, .. }) = tracker.journal.open.clone() {
                 tracker.journal.add(JournalLine::Missed(by))?;
             }
         }
@@ -147,14 +147,7 @@ impl Tracker {
 
     /// Writes down what a call changed.
     pub fn record(&mut self, by: ChangingCall, changes: Vec<PathChange>) -> Result<(), ScanError> {
-        self.add_record(by, changes, false)
-    }
-
-    fn add_record(&mut self, by: ChangingCall, changes: Vec<PathChange>, unsure: bool) -> Result<(), ScanError> {
-        // A damaged line may hold one of the numbers before it.
-        let FileJournal { records, damaged, .. } = &self.journal;
-        let number = records.last().map_or(0, |record| record.number) + 1 + damaged.len() as u64;
-        Ok(self.journal.add(JournalLine::Changed(ChangeRecord { number, by, unsure, changes }))?)
+        Ok(self.journal.record(by, changes, false)?)
     }
 
     /// What changed since the last look, in the workspace and at the named paths.
@@ -190,6 +183,31 @@ impl Tracker {
             let _ = noting.join();
         }
     }
+}
+
+/// Another session that looked last and has ended. Its log is locked, so that it does not begin again meanwhile.
+struct EndedSession {
+    journal: FileJournal,
+    _log: File,
+}
+
+impl EndedSession {
+    /// `None` if it runs or is gone.
+    fn open(log: &Path) -> Option<Self> {
+        let held = File::open(log).ok()?;
+        held.try_lock().ok()?;
+        Some(Self { journal: FileJournal::open(&journal_beside(log)).ok()?, _log: held })
+    }
+}
+
+/// Records what a call changed that was killed with its session.
+fn settle_killed(root: &Path, journal: &mut FileJournal, changes: Vec<PathChange>) -> Result<(), ScanError> {
+    let Some(BegunCall { by, .. }) = journal.open.clone() else { return Ok(()) };
+    let begun = journal.path.metadata()?.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let begun = i64::try_from((begun + SURELY_ITS_OWN).as_nanos()).unwrap_or(i64::MAX);
+    let (late, own) = changes.into_iter().partition(|change| is_later(root, change, begun));
+    journal.record(by.clone(), late, true)?;
+    Ok(journal.record(by, own, false)?)
 }
 
 /// True if what is at a path, or the directory from which it is gone, changed after a time, in nanoseconds since 1970.

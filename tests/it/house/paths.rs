@@ -59,6 +59,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("src/files/history/content.rs", 5, OWN),
     ("src/files/history/journal.rs", 1, OWN),
     ("src/files/history/seen.rs", 1, OWN),
+    ("src/files/history/tracker.rs", 1, OWN),
     ("src/files/regular.rs", 1, OWN),
     ("src/files/trial.rs", 5, OWN),
     ("src/prompt/change.rs", 9, NAMED),
