@@ -11,6 +11,7 @@ use super::mistake::Mistake;
 use super::settings::{Named, everything};
 use super::source::{Sources, SubjectKind};
 use crate::base::secrets::Secret;
+use crate::base::text;
 
 /// One server: it is started by `command` and speaks over its stdin and stdout, or is reached at `url`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +97,14 @@ pub struct McpWalls {
     pub write: Vec<String>,
     /// `["*"]`: the network of this machine; none by default.
     pub network: Vec<String>,
+}
+
+impl McpServerConfig {
+    /// Its command or address, for people.
+    pub fn describe_place(&self) -> String {
+        let words = || self.command.iter().map(|word| text::shell_word(word)).collect::<Vec<_>>().join(" ");
+        self.url.clone().unwrap_or_else(words)
+    }
 }
 
 impl Default for McpSandbox {

@@ -214,8 +214,9 @@ fn a_server_that_fails_is_one_line_and_the_turn_goes_on() {
     let died = result_of(&file(&["dies"], ""), all, "t__echo", &json!({"text": "x"}));
     assert!(died.contains("went away during the call") && died.contains("out of memory"), "{died}");
     for (text, why) in [
-        ("command: [no-such-program-here]".to_owned(), "no-such-program-here"),
-        ("command: [sh, -c, 'echo boom >&2; exit 3']".to_owned(), "boom"),
+        ("command: [no-such-program-here]".to_owned(), "cannot be started: "),
+        ("command: [no-such-program-here]\nsandbox: {}".to_owned(), "cannot be started: there is no program"),
+        ("command: [sh, -c, 'echo boom >&2; exit 3']".to_owned(), "ended with code 3 before it answered: boom"),
         (file(&["circle"], ""), "in a circle"),
         (file(&["many=3000"], ""), "more than 2000 tools"),
         ("url: http://127.0.0.1:9/mcp".to_owned(), "cannot be reached"),

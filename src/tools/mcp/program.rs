@@ -1,11 +1,15 @@
 //! Starts the program of a server, inside walls if its file wants them, and keeps the end of its stderr for messages.
 
-use std::io::ErrorKind;
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::time::timeout;
 
+use crate::base::output::Exit;
 use crate::base::text;
 use crate::config::McpServerConfig;
 use crate::safety::process::{ServerLaunch, ServerProcess, ServerStreams};
@@ -16,6 +20,8 @@ use super::McpSurroundings;
 
 /// The end of its stderr that is kept for a message.
 const KEPT_ERRORS: usize = 2048;
+/// A program that closed its streams has ended by then, or does something else.
+const ENDED_WITHIN: Duration = Duration::from_millis(200);
 /// The longest line of its stdout.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
@@ -29,16 +35,15 @@ pub(super) fn start_program(
     around: &McpSurroundings,
     kept: Arc<Mutex<String>>,
 ) -> Result<(ServerProcess, ServerStreams), String> {
-    let cannot = |why: String| format!("cannot be started: {why}");
     let mut env = around.env.variables().to_vec();
     let own = config.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     env.retain(|(name, _)| !config.env.contains_key(name));
     env.extend(own);
     let walls = match sandbox {
         Some(sandbox) => {
-            let walls = sandbox.walls(SandboxProfile::Write).map_err(|error| cannot(error.to_string()))?;
+            let walls = sandbox.walls(SandboxProfile::Write).map_err(|error| cannot_start(&error))?;
             env.retain(|(name, _)| name != "TMPDIR");
-            let temp = walls.temp_dir().map_err(|error| cannot(error.to_string()))?;
+            let temp = walls.temp_dir().map_err(|error| cannot_start(&error))?;
             env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
             Some(walls)
         }
@@ -48,13 +53,7 @@ pub(super) fn start_program(
         }
     };
     let launch = ServerLaunch { line: &config.command, dir: &around.dir, env: &env, walls: walls.as_ref() };
-    let (process, mut streams) = launch.start().map_err(|error| {
-        let program = config.command.first().map_or("", String::as_str);
-        cannot(match error.kind() {
-            ErrorKind::NotFound => format!("there is no program `{program}`"),
-            _ => format!("{program}: {error}"),
-        })
-    })?;
+    let (process, mut streams) = launch.start().map_err(|error| explain_start(config, &error))?;
     let mut errors = std::mem::replace(&mut streams.errors, Box::pin(tokio::io::empty()));
     let (forward, output) = tokio::io::duplex(64 * 1024);
     tokio::spawn(pass_lines(std::mem::replace(&mut streams.output, Box::pin(output)), forward, Arc::clone(&kept)));
@@ -65,6 +64,27 @@ pub(super) fn start_program(
         }
     });
     Ok((process, streams))
+}
+
+fn cannot_start(why: &dyn Display) -> String {
+    format!("cannot be started: {why}")
+}
+
+fn explain_start(config: &McpServerConfig, error: &io::Error) -> String {
+    let program = config.command.first().map_or("", String::as_str);
+    match error.kind() {
+        ErrorKind::NotFound => cannot_start(&format!("there is no program `{program}`")),
+        _ => cannot_start(&format!("{program}: {error}")),
+    }
+}
+
+/// Why a server cannot be reached, if that is how its program ended: the end of a sentence. It is killed if it still runs.
+pub(super) async fn explain_end(process: Option<ServerProcess>, config: &McpServerConfig) -> Option<String> {
+    Some(match timeout(ENDED_WITHIN, process?.wait()).await.ok()? {
+        Ok(Exit::Code(code)) => format!("ended with code {code} before it answered"),
+        Ok(Exit::Signal(signal)) => format!("was ended by {signal} before it answered"),
+        Err(error) => explain_start(config, &error),
+    })
 }
 
 /// Keeps the end of what a server said of its errors, with this after it.

@@ -1,5 +1,8 @@
 //! What a server refuses, in our words.
 
+use std::error::Error;
+use std::io;
+
 use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::McpCallError;
@@ -32,13 +35,21 @@ pub(super) fn word_refusal(error: &ServiceError) -> String {
     }
 }
 
+/// A program that closed its streams. [`explain_end`](super::program::explain_end) knows more.
+pub(super) const ENDED: &str = "ended before it answered";
+
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 /// The end of a sentence about a server that cannot be opened, whole: who shows it masks it, then cuts it.
 pub(super) fn explain_opening(error: &ClientInitializeError) -> String {
     match error {
         _ if error.is_authorization_required() => WANTS_LOGIN.to_owned(),
         ClientInitializeError::JsonRpcError(error) => format!("refuses the connection: {}", error.message),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => explain_opening(fallback),
-        ClientInitializeError::ConnectionClosed(_) => "ended before it answered".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
+        ClientInitializeError::TransportError { error, .. } if is_closed(error.error.as_ref()) => ENDED.to_owned(),
         ClientInitializeError::TransportError { error, .. } => {
             format!("cannot be reached: {}", net::list_causes(error.error.as_ref()))
         }

@@ -21,7 +21,8 @@ use super::known::KnownServer;
 use super::live::{FIRST_WAIT, LiveServer, ServerLink};
 use super::naming::choose_tools;
 use super::offered::OfferedNames;
-use super::program::start_program;
+use super::program::{explain_end, start_program};
+use super::refusals::ENDED;
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The most tools of a server.
@@ -107,9 +108,7 @@ impl McpServer {
 
     /// Its command or address, for people.
     pub fn place(&self) -> String {
-        let words = || self.config.command.iter().map(|word| text::shell_word(word)).collect::<Vec<_>>().join(" ");
-        let place = self.config.url.clone().unwrap_or_else(words);
-        self.around.redactor.redact(&place).into_owned()
+        self.around.redactor.redact(&self.config.describe_place()).into_owned()
     }
 
     /// Why it is not up, or not whole, once, in a sentence.
@@ -252,7 +251,10 @@ impl McpServer {
             let why = self.live().failure.clone().unwrap_or_default();
             return Err(format!("{why} (the next try is possible in {} s)", wait.as_secs() + 1));
         }
-        let opened = self.open().await;
+        let opened = match self.open().await {
+            Err(why) if why == ENDED => Err(explain_end(self.take_process(), &self.config).await.unwrap_or(why)),
+            opened => opened,
+        };
         let mut live = self.live();
         match opened {
             Ok((connection, ServerLists { tools, skills, wrong, note })) => {
@@ -360,13 +362,16 @@ impl McpServer {
     /// The last line of its stderr, or what it sent that is no message, as the end of a sentence.
     pub(super) fn quote_errors(&self) -> String {
         let errors = self.errors.lock().expect("no holder of the text panics");
-        let last = errors.trim_end().lines().last().unwrap_or_default();
-        if last.is_empty() { String::new() } else { format!(": {}", self.quote(last, 200)) }
+        errors.trim_end().lines().last().map_or_else(String::new, |last| format!(": {}", self.quote(last, 200)))
     }
 
     /// Ends its processes.
     pub(super) fn kill(&self) {
-        *self.process.lock().expect("no holder of the process panics") = None;
+        drop(self.take_process());
+    }
+
+    fn take_process(&self) -> Option<ServerProcess> {
+        self.process.lock().expect("no holder of the process panics").take()
     }
 
     fn live(&self) -> MutexGuard<'_, LiveServer> {
