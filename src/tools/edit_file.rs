@@ -33,6 +33,7 @@ struct EditFileArguments {
 
 /// A passage and what replaces it.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Passage {
     old_text: String,
     new_text: String,
@@ -311,6 +312,14 @@ mod tests {
         assert!(place.fail(&tool(), json!({ "path": "a" })).contains("or a list of edits"));
         let both = json!({ "path": "a", "old_text": "two", "new_text": "2", "edits": [edit("two", "3")] });
         assert!(place.fail(&tool(), both).contains("not both"));
+        for (wrong, why) in [
+            (json!({ "old_text": "two" }), "missing field `new_text`"),
+            (json!({ "old_text": "two", "new_text": 5 }), "expected a string"),
+            (json!({ "old_text": "two", "new_text": "2", "replaceall": true }), "unknown field `replaceall`"),
+        ] {
+            let said = place.fail(&tool(), json!({ "path": "a", "edits": [wrong] }));
+            assert!(said.contains(why), "{said}");
+        }
     }
 
     #[test]

@@ -46,7 +46,6 @@ mod finding;
 mod readable;
 mod aside;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -175,17 +174,18 @@ fn define_tool(
     }
 }
 
-/// The arguments of a call as the tool's own type. They have passed the schema, so only a number can be out of
-/// range. A `minimum: 0` for each of them would cost tokens in every request.
+/// The arguments of a call as the tool's own type. They have passed the schema, so only a number can be out of range, or a
+/// part that the schema leaves open be another: to say it all would cost tokens in every request.
 fn parse_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    T::deserialize(&arguments).map_err(|_| {
-        let mut message = "The arguments do not match:".to_owned();
+    T::deserialize(&arguments).map_err(|error| {
         let fields = arguments.as_object().into_iter().flatten();
-        for (name, value) in fields.filter(|(_, value)| value.is_number() && !value.is_u64()) {
+        let numbers = fields.filter(|(_, value)| value.is_number() && !value.is_u64()).map(|(name, value)| {
             let expected = if value.as_f64() < Some(0.0) { "at least 0" } else { "an integer below 2^64" };
-            let _ = write!(message, "\n- `{name}`: expected {expected}, got {value}");
-        }
-        ToolError::parameter(message)
+            format!("\n- `{name}`: expected {expected}, got {value}")
+        });
+        let numbers: String = numbers.collect();
+        let why = if numbers.is_empty() { format!(" {error}") } else { numbers };
+        ToolError::parameter(format!("The arguments do not match:{why}"))
     })
 }
 

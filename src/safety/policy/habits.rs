@@ -66,18 +66,28 @@ pub(super) fn prints_objects(command: &Simple) -> bool {
     if command.inside.is_some() || command.program_name() != "git" {
         return false;
     }
-    let words = without_leading_flags("git", command.argv.get(1..).unwrap_or_default());
-    let find_row = |fact| find_rows(fact, "git").next().unwrap_or_default();
-    let (patches, plain) = (find_row("patches"), find_row("plain"));
-    let is_patch = |word: &Arg| word.text().is_none_or(|word| fits_word(patches, word));
-    let is_other = |word: &Arg| word.text().is_none_or(|word| word.starts_with('-') && !fits_word(plain, word));
+    let all = command.argv.get(1..).unwrap_or_default();
+    let words = without_leading_flags("git", all);
+    let knows = |fact, word: &str| find_rows(fact, "git").any(|known| fits_word(known, word));
+    let has = |is_so: &dyn Fn(&str) -> bool| words.iter().any(|word| word.text().is_none_or(is_so));
+    let sub = words.first().and_then(Arg::text).unwrap_or_default();
+    let printing = |row: &str| {
+        let (subs, printing) = row.split_once(' ').unwrap_or_default();
+        fits_word(subs, sub) && has(&|word| fits_word(printing, word))
+    };
+    let lists_commits = match sub {
+        "stash" => words.get(1).and_then(Arg::text) == Some("list"),
+        sub => matches!(sub, "log" | "reflog"),
+    };
+    let leading = &all[..all.len() - words.len()];
+    let mut settings = leading.iter().zip(leading.iter().skip(1)).filter(|(flag, _)| flag.text() == Some("-c"));
+    let sets_other = settings.any(|(_, setting)| setting.text().is_none_or(|setting| !knows("harmless", setting)))
+        || leading.iter().any(|word| word.text().is_none_or(|word| word.starts_with("--config-env")));
     !covers_command("no-objects", "git", words)
-        || match words.first().and_then(Arg::text) {
-            Some("log" | "reflog") => words.iter().any(is_other),
-            Some("stash") if words.get(1).and_then(Arg::text) == Some("list") => words.iter().any(is_other),
-            Some("status" | "commit" | "add" | "checkout" | "reset") => words.iter().any(is_patch),
-            _ => false,
-        }
+        || find_rows("prints", "git").any(printing)
+        || lists_commits && has(&|word| word.starts_with('-') && !knows("plain", word))
+        || matches!(sub, "tag" | "branch" | "for-each-ref") && has(&|word| word.contains("raw"))
+        || sets_other
 }
 
 /// True if it usually uses the network.

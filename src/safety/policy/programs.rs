@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn every_row_says_something_that_a_rule_asks_for() {
         let with_words = [
-            "only-reads", "reads", "network", "files", "writes", "no-objects", "patches", "plain", "valued",
-            "wraps", "interprets", "filters", "takes-code",
+            "only-reads", "reads", "network", "files", "writes", "no-objects", "prints", "harmless", "plain",
+            "valued", "wraps", "interprets", "filters", "takes-code",
         ];
         let without = [
             "copies", "takes-dir", "helped", "names-none", "pattern", "delegates", "runs", "shell", "opaque",
