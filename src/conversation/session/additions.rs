@@ -138,9 +138,7 @@ impl Session {
     pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
         *self.transcript.codes.entry(code).or_default() += 1;
         let titled = self.transcript.titled();
-        if let Some(log) = &mut self.log {
-            log.push(&LogEntry::TurnCompleted { stop, code, titled, time: &format_stamp(now) });
-        }
+        self.push(&LogEntry::TurnCompleted { stop, code, titled, time: &format_stamp(now) });
         self.sync()
     }
 

@@ -99,9 +99,7 @@ impl Session {
             said.map_err(|error| SessionError::io(self.originals.log().unwrap_or(Path::new("")), "read", error))?;
         self.transcript.undo(from);
         let titled = self.transcript.titled();
-        if let Some(log) = &mut self.log {
-            log.push(&LogEntry::Undone { n: from, titled, time: &format_stamp(now) });
-        }
+        self.push(&LogEntry::Undone { n: from, titled, time: &format_stamp(now) });
         self.sync()?;
         Ok(Some(said.unwrap_or_default()))
     }
@@ -115,9 +113,7 @@ impl Session {
         let Some(title) = self.transcript.undos.pop() else { return Ok(false) };
         self.transcript.title = title;
         let titled = self.transcript.titled();
-        if let Some(log) = &mut self.log {
-            log.push(&LogEntry::Redone { titled, time: &format_stamp(now) });
-        }
+        self.push(&LogEntry::Redone { titled, time: &format_stamp(now) });
         self.sync()?;
         Ok(true)
     }
@@ -181,9 +177,7 @@ impl Session {
         }
         self.transcript.title = title;
         let titled = self.transcript.titled();
-        if let Some(log) = &mut self.log {
-            log.push(&LogEntry::Titled { titled, time: &format_stamp(now) });
-        }
+        self.push(&LogEntry::Titled { titled, time: &format_stamp(now) });
         self.sync()
     }
 

@@ -79,18 +79,18 @@ pub(super) enum HeaderKind {
 }
 
 /// What a session is called.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct LogTitle<'a> {
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct LogTitle {
     /// The person's first words; empty if there are none.
-    pub title: &'a str,
+    pub title: String,
     /// The title that a person gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<&'a str>,
+    pub name: Option<String>,
 }
 
 /// Any line but the first, for writing.
 #[derive(Serialize)]
-#[serde(tag = "type")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum LogEntry<'a> {
     #[serde(rename = "turn.started")]
     TurnStarted {
@@ -102,23 +102,23 @@ pub(super) enum LogEntry<'a> {
         parent: Option<&'a str>,
         time: &'a str,
     },
-    #[serde(rename = "system")]
-    System { time: &'a str, text: &'a str, basis: &'a BTreeMap<String, String> },
-    #[serde(rename = "said")]
+    System {
+        time: &'a str,
+        text: &'a str,
+        basis: &'a BTreeMap<String, String>,
+    },
     Said {
         n: u64,
         time: &'a str,
         #[serde(flatten)]
         said: &'a UserText,
     },
-    #[serde(rename = "reply")]
     Reply {
         n: u64,
         time: &'a str,
         #[serde(flatten)]
         step: &'a Step,
     },
-    #[serde(rename = "answer")]
     Answer {
         n: u64,
         call: usize,
@@ -127,7 +127,6 @@ pub(super) enum LogEntry<'a> {
         answer: &'a CallAnswer,
         telemetry: &'a CallTelemetry,
     },
-    #[serde(rename = "compressed")]
     Compressed {
         time: &'a str,
         done: &'a Compressed,
@@ -135,45 +134,53 @@ pub(super) enum LogEntry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<&'a Summary>,
     },
-    #[serde(rename = "unloaded")]
-    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [ViewEdit] },
-    #[serde(rename = "restored")]
-    Restored { time: &'a str },
-    #[serde(rename = "undone")]
+    Unloaded {
+        time: &'a str,
+        skills: &'a [String],
+        edits: &'a [ViewEdit],
+    },
+    Restored {
+        time: &'a str,
+    },
     Undone {
         n: u64,
         #[serde(flatten)]
-        titled: LogTitle<'a>,
+        titled: LogTitle,
         time: &'a str,
     },
-    #[serde(rename = "redone")]
     Redone {
         #[serde(flatten)]
-        titled: LogTitle<'a>,
+        titled: LogTitle,
         time: &'a str,
     },
-    #[serde(rename = "checkpoint")]
-    Checkpoint { name: &'a str, n: u64, time: &'a str },
-    #[serde(rename = "titled")]
+    Checkpoint {
+        name: &'a str,
+        n: u64,
+        time: &'a str,
+    },
     Titled {
         #[serde(flatten)]
-        titled: LogTitle<'a>,
+        titled: LogTitle,
         time: &'a str,
     },
-    #[serde(rename = "renamed")]
-    Renamed { name: &'a str, time: &'a str },
-    #[serde(rename = "pinned")]
-    Pinned { numbers: &'a [u64], time: &'a str },
-    #[serde(rename = "unpinned")]
-    Unpinned { numbers: &'a [u64], time: &'a str },
-    #[serde(rename = "spent")]
+    Renamed {
+        name: &'a str,
+        time: &'a str,
+    },
+    Pinned {
+        numbers: &'a [u64],
+        time: &'a str,
+    },
+    Unpinned {
+        numbers: &'a [u64],
+        time: &'a str,
+    },
     Spent {
         time: &'a str,
         usage: Usage,
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
-    #[serde(rename = "role")]
     Role {
         time: &'a str,
         role: &'a str,
@@ -182,13 +189,11 @@ pub(super) enum LogEntry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
-    #[serde(rename = "progress")]
     Progress {
         time: &'a str,
         #[serde(flatten)]
         progress: &'a PlanEvent,
     },
-    #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
         text: &'a str,
@@ -197,49 +202,55 @@ pub(super) enum LogEntry<'a> {
     },
     #[serde(rename = "partial.void")]
     PartialVoid,
-    #[serde(rename = "switched")]
-    Switched { agent: &'a str, model: &'a str, time: &'a str },
-    #[serde(rename = "state")]
+    Switched {
+        agent: &'a str,
+        model: &'a str,
+        time: &'a str,
+    },
     State {
         time: &'a str,
         #[serde(flatten)]
         change: &'a StateChange,
     },
-    #[serde(rename = "taint")]
-    Taint { source: &'a str, time: &'a str },
+    Taint {
+        source: &'a str,
+        time: &'a str,
+    },
     #[serde(rename = "turn.completed")]
     TurnCompleted {
         stop: &'a str,
         code: u8,
         #[serde(flatten)]
-        titled: LogTitle<'a>,
+        titled: LogTitle,
         time: &'a str,
     },
 }
 
 /// Any line but the first, with the fields that a reader needs.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "type")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum LogLine {
     #[serde(rename = "turn.started")]
     TurnStarted {},
     #[serde(rename = "turn.completed")]
-    TurnCompleted { code: u8, title: Option<String> },
-    #[serde(rename = "system")]
-    System { text: String, basis: BTreeMap<String, String> },
-    #[serde(rename = "said")]
+    TurnCompleted {
+        code: u8,
+        title: Option<String>,
+    },
+    System {
+        text: String,
+        basis: BTreeMap<String, String>,
+    },
     Said {
         n: u64,
         #[serde(flatten)]
         said: UserText,
     },
-    #[serde(rename = "reply")]
     Reply {
         n: u64,
         #[serde(flatten)]
         step: Step,
     },
-    #[serde(rename = "answer")]
     Answer {
         n: u64,
         call: usize,
@@ -248,36 +259,47 @@ pub(super) enum LogLine {
         #[serde(default)]
         telemetry: Box<CallTelemetry>,
     },
-    #[serde(rename = "compressed")]
-    Compressed { done: Box<Compressed>, edits: Vec<ViewEdit>, summary: Option<Box<Summary>> },
-    #[serde(rename = "unloaded")]
-    Unloaded { edits: Vec<ViewEdit> },
-    #[serde(rename = "restored")]
+    Compressed {
+        done: Box<Compressed>,
+        edits: Vec<ViewEdit>,
+        summary: Option<Box<Summary>>,
+    },
+    Unloaded {
+        edits: Vec<ViewEdit>,
+    },
     Restored {},
-    #[serde(rename = "undone")]
-    Undone { n: u64 },
-    #[serde(rename = "redone")]
+    Undone {
+        n: u64,
+    },
     Redone {},
-    #[serde(rename = "checkpoint")]
-    Checkpoint { name: String, n: u64 },
-    #[serde(rename = "titled")]
-    Titled { title: String },
-    #[serde(rename = "renamed")]
-    Renamed { name: String },
-    #[serde(rename = "pinned")]
-    Pinned { numbers: Vec<u64> },
-    #[serde(rename = "unpinned")]
-    Unpinned { numbers: Vec<u64> },
-    #[serde(rename = "spent")]
-    Spent { usage: Usage, cost_usd: Option<f64> },
-    #[serde(rename = "role")]
-    Role { usage: Usage, cost_usd: Option<f64> },
-    #[serde(rename = "progress")]
+    Checkpoint {
+        name: String,
+        n: u64,
+    },
+    Titled {
+        title: String,
+    },
+    Renamed {
+        name: String,
+    },
+    Pinned {
+        numbers: Vec<u64>,
+    },
+    Unpinned {
+        numbers: Vec<u64>,
+    },
+    Spent {
+        usage: Usage,
+        cost_usd: Option<f64>,
+    },
+    Role {
+        usage: Usage,
+        cost_usd: Option<f64>,
+    },
     Progress {
         #[serde(flatten)]
         progress: Box<PlanEvent>,
     },
-    #[serde(rename = "partial")]
     Partial {
         #[serde(default)]
         text: String,
@@ -286,15 +308,17 @@ pub(super) enum LogLine {
     },
     #[serde(rename = "partial.void")]
     PartialVoid {},
-    #[serde(rename = "switched")]
-    Switched { agent: String, model: String },
-    #[serde(rename = "state")]
+    Switched {
+        agent: String,
+        model: String,
+    },
     State {
         #[serde(flatten)]
         change: StateChange,
     },
-    #[serde(rename = "taint")]
-    Taint { source: String },
+    Taint {
+        source: String,
+    },
     /// The end of a turn, or a type of a later version: it does not change the conversation.
     #[serde(other)]
     Other,

@@ -177,8 +177,8 @@ impl Transcript {
     }
 
     /// What the session is called.
-    pub fn titled(&self) -> LogTitle<'_> {
-        LogTitle { title: &self.title, name: self.name.as_deref() }
+    pub fn titled(&self) -> LogTitle {
+        LogTitle { title: self.title.clone(), name: self.name.clone() }
     }
 
     /// Sets the title that a person gives; an empty one takes it back.
