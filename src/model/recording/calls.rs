@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{RecordLine, Recording, Tape};
-use crate::base::output::{Exit, ToolError, ToolErrorKind, ToolOutput};
+use crate::base::image::Image;
+use crate::base::output::{Exit, Kept, ToolError, ToolErrorKind, ToolOutput};
 
 /// A call and its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -19,28 +20,35 @@ pub(super) struct RecordedCall {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CallEndRecord {
-    Output(Box<RecordedOutput>),
+    Output(Box<OutputRecord>),
     Failed { kind: ToolErrorKind, message: String },
 }
 
-/// A result without its pictures.
 #[derive(Debug, Serialize, Deserialize)]
+struct OutputRecord(#[serde(with = "RecordedOutput")] ToolOutput);
+
+/// What is written of a result: all but its pictures, and what only this run can read.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ToolOutput")]
 struct RecordedOutput {
     result: Value,
     observation: String,
     summary: String,
     #[serde(default)]
     truncated: bool,
+    #[serde(skip)]
+    kept: Option<Kept>,
+    #[serde(skip)]
+    images: Vec<Image>,
     #[serde(default)]
     state_update: Map<String, Value>,
-    #[serde(default)]
     checkpoint: Option<String>,
-    #[serde(default)]
     skill: Option<String>,
-    #[serde(default)]
     exit: Option<Exit>,
     #[serde(default)]
     unfinished: bool,
+    #[serde(skip)]
+    metadata: Map<String, Value>,
 }
 
 impl Tape {
@@ -50,18 +58,7 @@ impl Tape {
         let Self::Replay(recording) = self else { return None };
         Some(match recording.take_call(name, arguments)?.end {
             CallEndRecord::Failed { kind, message } => Err(ToolError::new(kind, message)),
-            CallEndRecord::Output(output) => Ok(ToolOutput {
-                result: output.result,
-                observation: output.observation,
-                summary: output.summary,
-                truncated: output.truncated,
-                state_update: output.state_update,
-                checkpoint: output.checkpoint,
-                skill: output.skill,
-                exit: output.exit,
-                unfinished: output.unfinished,
-                ..ToolOutput::default()
-            }),
+            CallEndRecord::Output(output) => Ok(output.0),
         })
     }
 
@@ -73,17 +70,7 @@ impl Tape {
         }
         let end = match end {
             Err(error) => CallEndRecord::Failed { kind: error.kind, message: error.message.clone() },
-            Ok(output) => CallEndRecord::Output(Box::new(RecordedOutput {
-                result: output.result.clone(),
-                observation: output.observation.clone(),
-                summary: output.summary.clone(),
-                truncated: output.truncated,
-                state_update: output.state_update.clone(),
-                checkpoint: output.checkpoint.clone(),
-                skill: output.skill.clone(),
-                exit: output.exit.clone(),
-                unfinished: output.unfinished,
-            })),
+            Ok(output) => CallEndRecord::Output(Box::new(OutputRecord(output.clone()))),
         };
         let call = RecordedCall { name: name.to_owned(), arguments: arguments.clone(), end };
         let written = recorder.write(&RecordLine::Call(call));

@@ -86,7 +86,6 @@ enum ExchangeEnd {
         status: Option<u16>,
         message: String,
         /// What it took before it failed.
-        #[serde(default)]
         taken: Option<TakenTokens>,
     },
 }
@@ -99,7 +98,6 @@ struct RecordedReply {
     parts: Vec<ReplyPart>,
     finish: FinishReason,
     usage: Usage,
-    #[serde(default)]
     cost_usd: Option<f64>,
     #[serde(default)]
     streamed: bool,

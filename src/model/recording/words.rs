@@ -16,10 +16,9 @@ const MOST_LINES: usize = 40;
 
 /// What differs from run to run without a difference in what is asked.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct RunFacts {
-    #[serde(default)]
     pub workspace: String,
-    #[serde(default)]
     pub date: String,
 }
 
