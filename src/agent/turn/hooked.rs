@@ -32,9 +32,7 @@ impl Turn<'_> {
         self.say(UserText::by_program(text))?;
         Ok(true)
     }
-}
 
-impl Turn<'_> {
     /// Has the hooks hear that the conversation is about to be compressed. Returns what a summary must keep: `focus`, and
     /// what they add; `None` if one refuses what a person asked for.
     pub(super) async fn hear_before_compress(&mut self, reason: CompressionReason, focus: &str) -> Option<String> {

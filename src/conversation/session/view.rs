@@ -150,9 +150,7 @@ impl Item {
         }
         true
     }
-}
 
-impl Item {
     fn replace_picture(&mut self, call: Option<usize>, picture: usize, note: &str) {
         let place = match (self, call) {
             (Self::Said(UserText { text, images, .. }), None) => Some((text, images)),

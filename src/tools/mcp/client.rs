@@ -245,9 +245,7 @@ impl McpConnection {
             is_error: result.is_error == Some(true),
         })
     }
-}
 
-impl McpConnection {
     /// The text of a resource.
     ///
     /// # Errors

@@ -143,9 +143,7 @@ impl PlanList {
         use PlanAction::{Doubt, Skip, Start, Wait};
         self.unchecked.is_empty() && !matches!(self.progress.next(), Start(_) | Doubt(_) | Skip(_) | Wait)
     }
-}
 
-impl PlanList {
     /// The outcome of each step.
     pub fn take_results(&self) -> Worked {
         let machine = &self.progress;
