@@ -36,7 +36,7 @@ fn plan_of_eight_steps(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(STEPS)).bench(|| {
         let reply = read_reply::<PlanReply>(black_box(&plan), &planner).expect("it matches").value;
         let steps = graph::check_plan(&reply, &choices).expect("it stands");
-        let mut machine = PlanProgress::new();
+        let mut machine = PlanProgress::default();
         let (revision, analysis) = (1, reply.analysis);
         machine.apply(&plan::PlanEvent::Planned(PlanCreated {
             revision,

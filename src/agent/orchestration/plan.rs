@@ -83,7 +83,7 @@ impl<'c, 't: 'c> Turn<'t> {
                     self.close_plan(&mut machine, "the person gave new directions")?;
                     request = format!("{request}\n\n{words}");
                     self.say(UserText::by_person(words))?;
-                    machine = PlanProgress::new();
+                    machine = PlanProgress::default();
                 }
                 None => return self.give_back(&mut machine, stuck).await,
             }

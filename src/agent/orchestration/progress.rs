@@ -73,13 +73,9 @@ pub struct PlanFacts {
 }
 
 impl PlanProgress {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Rebuilds the state from a log: nothing is running any more.
     pub fn replay<'p>(happened: impl IntoIterator<Item = &'p plan::PlanEvent>) -> Self {
-        let mut progress = Self::new();
+        let mut progress = Self::default();
         happened.into_iter().for_each(|one| progress.apply(one));
         progress.interrupt();
         progress

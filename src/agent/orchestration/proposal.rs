@@ -44,7 +44,7 @@ impl Turn<'_> {
         }
         self.say(input)?;
         match self.agent.mode {
-            Mode::Plan => self.by_plan(orchestration, PlanProgress::new(), request).await,
+            Mode::Plan => self.by_plan(orchestration, PlanProgress::default(), request).await,
             Mode::Route => Box::pin(self.by_route(orchestration, &request)).await,
             Mode::Direct | Mode::Explore => self.converse().await,
         }

@@ -81,10 +81,9 @@ pub enum ReflectorAction {
 
 /// The step to try again, and the change to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RetryDetails {
-    #[serde(default)]
     pub step_id: Option<u32>,
-    #[serde(default)]
     pub modification: String,
 }
 

@@ -35,7 +35,7 @@ impl<'c, 't: 'c> Turn<'t> {
             self.heed_in(&mut request)?;
             let question = match self.pick(orchestration, &request).await? {
                 Route::Direct => return self.converse().await,
-                Route::Plan => return self.by_plan(orchestration, PlanProgress::new(), request).await,
+                Route::Plan => return self.by_plan(orchestration, PlanProgress::default(), request).await,
                 Route::Tool { name, input } => {
                     let step = one_step(name, input, &request);
                     return self.by_one_call(orchestration, &step).await;
@@ -56,7 +56,7 @@ impl<'c, 't: 'c> Turn<'t> {
                     self.say(UserText::by_person(words.clone()))?;
                     request = format!("{request}\n\n{words}");
                 }
-                None => return self.give_back(&mut PlanProgress::new(), question).await,
+                None => return self.give_back(&mut PlanProgress::default(), question).await,
             }
         }
     }
@@ -117,10 +117,10 @@ impl<'c, 't: 'c> Turn<'t> {
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.
     async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, TurnStop> {
-        let machine = PlanProgress::new();
+        let machine = PlanProgress::default();
         let job = match StepFailure::settle(self.job(orchestration, &machine, step).await)? {
             Ok(job) => job,
-            Err(why) => return self.give_back(&mut PlanProgress::new(), why).await,
+            Err(why) => return self.give_back(&mut PlanProgress::default(), why).await,
         };
         let outcome = self.run_given(job).await?;
         match outcome.value["report"].as_str() {

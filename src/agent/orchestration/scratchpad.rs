@@ -112,11 +112,7 @@ fn find_action<'t>(between: &[&'t str]) -> Result<&'t str, String> {
 }
 
 fn find_mark(text: &str, mark: &str) -> Option<usize> {
-    text.bytes()
-        .enumerate()
-        .filter(|(_, byte)| *byte == b'<')
-        .map(|(at, _)| at)
-        .find(|at| starts_with_mark(&text[*at..], mark))
+    text.to_ascii_lowercase().find(mark)
 }
 
 fn starts_with_mark(text: &str, mark: &str) -> bool {

@@ -100,9 +100,10 @@ pub struct StepStarted {
 }
 
 /// The end of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
+    #[default]
     Ok,
     /// The tool or the program that it ran failed, or its arguments could not be made.
     Failed,
@@ -133,7 +134,7 @@ pub struct ProgramCheck {
 }
 
 /// A step ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepFinished {
     pub step_id: u32,
     /// As in [`StepStarted`].

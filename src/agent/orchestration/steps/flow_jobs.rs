@@ -189,10 +189,8 @@ impl<'c, 't: 'c> Turn<'t> {
             attempt: running.attempt,
             status,
             summary: text::one_line(&summary, 200),
-            check: None,
             duration_ms: u64::try_from(running.at.elapsed().as_millis()).unwrap_or(u64::MAX),
-            cut: false,
-            result: Value::Null,
+            ..StepFinished::default()
         };
         let value = result.as_ref().map_or(Value::Null, |(value, _)| value.clone());
         self.record_flow(PlanEvent::Finished(StepFinished { result: value, ..finished.clone() }))?;
@@ -243,10 +241,7 @@ impl<'c, 't: 'c> Turn<'t> {
             attempt: 1,
             status,
             summary: text::one_line(&why, 200),
-            check: None,
-            duration_ms: 0,
-            cut: false,
-            result: Value::Null,
+            ..StepFinished::default()
         }))?)
     }
 }

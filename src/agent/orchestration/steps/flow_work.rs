@@ -195,7 +195,7 @@ impl<'c, 't: 'c> Turn<'t> {
             }
             FlowRole::Planner => {
                 let known = Some(read_text_value(with, "known")).filter(|known| !known.is_empty());
-                let asked = self.prepare_planner(orchestration, &PlanProgress::new(), &request, known)?;
+                let asked = self.prepare_planner(orchestration, &PlanProgress::default(), &request, known)?;
                 let told = |(analysis, steps): (String, Vec<PlanStep>)| {
                     let summary = format!("{} steps", steps.len());
                     (json!({ "analysis": analysis, "plan": steps }), summary)

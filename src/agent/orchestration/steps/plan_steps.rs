@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::Value;
-
 use crate::agent::call::{CallEnd, CallLane, GivenOutcome};
 use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::{PlanAction, PlanProgress};
@@ -195,9 +193,7 @@ impl<'c, 't: 'c> Turn<'t> {
         status: StepStatus,
         summary: String,
     ) -> Result<(), TurnStop> {
-        let (check, duration_ms, cut, result) = (None, 0, false, Value::Null);
-        let finished =
-            StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, cut, result };
+        let finished = StepFinished { step_id, attempt, status, summary, ..StepFinished::default() };
         self.note(machine, Happened::Finished(finished))
     }
 }

@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn any_sequence_of_replies_ends_and_breaks_no_rule(numbers in prop::collection::vec(any::<u8>(), 1..200)) {
         let mut chooser = Chooser { numbers, at: 0 };
-        let (mut machine, mut log) = (PlanProgress::new(), Vec::new());
+        let (mut machine, mut log) = (PlanProgress::default(), Vec::new());
         let mut running: Vec<u32> = Vec::new();
         // How often each step ran, by revision, attempt and number.
         let mut runs: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
@@ -138,7 +138,7 @@ proptest! {
             step.tool_input = json!({ "id": step.step_id, "text": wholes.join(" and "), "parts": wholes });
         }
         let mut run = |together: bool| {
-            let mut machine = PlanProgress::new();
+            let mut machine = PlanProgress::default();
             machine.apply(&planned(1, &plan, &[]));
             let mut running: Vec<(u32, Value)> = Vec::new();
             loop {

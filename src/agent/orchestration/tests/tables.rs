@@ -97,7 +97,7 @@ fn closed() -> plan::PlanEvent {
 
 #[test]
 fn what_is_next_follows_from_what_happened() {
-    let begun = |step_id| started(&PlanProgress::new(), step_id);
+    let begun = |step_id| started(&PlanProgress::default(), step_id);
     // Two steps side by side, then one that needs both.
     let diamond = || planned(1, &steps(&[&[], &[], &[1, 2]]), &[]);
     let accepted = || reflected(ScoreDecision::Accept);
@@ -162,7 +162,7 @@ fn what_is_next_follows_from_what_happened() {
         ("steps that there are not", vec![diamond(), begun(9), ok(9)], PlanAction::Start(vec![1, 2])),
     ];
     for (name, happened, expected) in table {
-        let mut machine = PlanProgress::new();
+        let mut machine = PlanProgress::default();
         for one in &happened {
             machine.apply(one);
         }
@@ -173,7 +173,7 @@ fn what_is_next_follows_from_what_happened() {
 #[test]
 fn a_plan_is_gone_on_with_until_it_is_over() {
     let plan = || planned(1, &steps(&[&[], &[1]]), &[]);
-    let running = started(&PlanProgress::new(), 1);
+    let running = started(&PlanProgress::default(), 1);
     for (happened, is_unfinished, next) in [
         (vec![], false, PlanAction::Plan { modification: None }),
         (vec![plan()], true, PlanAction::Start(vec![1])),
@@ -215,7 +215,7 @@ fn a_new_plan_keeps_what_it_repeats() {
         ("what it needs is gone", with(&fewer), &all_done, vec![4]),
         ("what did not succeed", old.clone(), &some_done, vec![1]),
     ] {
-        let mut machine = PlanProgress::new();
+        let mut machine = PlanProgress::default();
         machine.apply(&planned(1, &old, &[]));
         done.iter().chain([&anew()]).for_each(|one| machine.apply(one));
         assert_eq!(machine.find_kept(&steps), kept, "{name}");
@@ -242,7 +242,7 @@ fn what_is_known_before_a_judgement() {
         let facts = machine.facts();
         assert_eq!((facts.failed, facts.proven), (failed, proven), "{done:?}");
     }
-    assert!(!PlanProgress::new().facts().proven);
+    assert!(!PlanProgress::default().facts().proven);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_planner_that_loops_and_a_reflector_that_always_praises_come_to_an_end() {
         (ok, reply([1, 1, 1], ReflectorAction::RetryStep, Some(2)), 5),
         (failed, reply([5, 5, 5], ReflectorAction::Accept, None), 4),
     ] {
-        let mut machine = PlanProgress::new();
+        let mut machine = PlanProgress::default();
         let mut runs = 0;
         let why = loop {
             let happened = match machine.next() {
@@ -277,7 +277,7 @@ fn a_planner_that_loops_and_a_reflector_that_always_praises_come_to_an_end() {
 #[test]
 fn what_may_have_run_in_part_stays_in_doubt_until_somebody_decides() {
     let steps = steps(&[&[], &[]]);
-    let begun = started(&PlanProgress::new(), 1);
+    let begun = started(&PlanProgress::default(), 1);
     let mut machine = PlanProgress::replay(&[planned(1, &steps, &[]), begun]);
     machine.apply(&planned(2, &steps, &[]));
     assert_eq!(machine.next(), PlanAction::Doubt(vec![1]), "the same step in a new plan");
