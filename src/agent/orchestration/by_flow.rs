@@ -9,7 +9,6 @@ use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::PlanEvent;
 use crate::conversation::message::{FinishReason, Step};
 
-use super::Orchestration;
 use super::flow::{ChosenFlow, FlowMemory, fill_task};
 use super::steps::{FlowList, ListContent, StepRun};
 
@@ -17,7 +16,6 @@ impl Turn<'_> {
     /// Carries out an input by the flow that was chosen for all of them.
     pub(in crate::agent) async fn by_flow(
         &mut self,
-        orchestration: &Orchestration,
         chosen: &ChosenFlow,
         said: &str,
     ) -> Result<TurnEnd, TurnStop> {
@@ -25,35 +23,33 @@ impl Turn<'_> {
         if let Some(task) = &chosen.task {
             given.insert(task.clone(), said.into());
         }
-        self.begin_flow(orchestration, &chosen.name, &chosen.given, given).await
+        self.begin_flow(&chosen.name, &chosen.given, given).await
     }
 
     /// Carries out a request by the flow that the router chose.
     pub(super) async fn by_chosen_flow(
         &mut self,
-        orchestration: &Orchestration,
         name: &str,
         input: &Value,
         said: &str,
     ) -> Result<TurnEnd, TurnStop> {
-        let flow = orchestration.flows.all.get(name);
+        let flow = self.agent.orchestration.flows.all.get(name);
         let given = flow.map(|flow| fill_task(flow, input, said)).unwrap_or_default();
         let stated = given.clone();
-        self.begin_flow(orchestration, name, &stated, given).await
+        self.begin_flow(name, &stated, given).await
     }
 
     /// Begins a flow, or continues it after an interruption, unless a `stated` input differs.
     async fn begin_flow(
         &mut self,
-        orchestration: &Orchestration,
         name: &str,
         stated: &Map<String, Value>,
         given: Map<String, Value>,
     ) -> Result<TurnEnd, TurnStop> {
-        let Some(flow) = orchestration.flows.all.get(name) else {
+        let Some(flow) = self.agent.orchestration.flows.all.get(name) else {
             return self.no_result(format!("there is no flow `{name}`"));
         };
-        let digest = orchestration.flows.digest();
+        let digest = self.agent.orchestration.flows.digest();
         let typed = flow.inputs_of(&given);
         let same = |inputs: &Value| {
             let known = inputs.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -82,7 +78,7 @@ impl Turn<'_> {
         self.is_flow = true;
         let inputs = inputs.as_object().cloned().unwrap_or_default();
         let list = FlowList::of_flow(flow, &inputs, String::new());
-        let mut run = StepRun::new(orchestration, ListContent::Flow(list));
+        let mut run = StepRun::new(ListContent::Flow(list));
         (run.memory, run.answers) = (memory, inputs);
         Box::pin(self.run_steps(&mut run, flow.all_steps().len())).await?;
         // Questions that were of no use any more count too.

@@ -8,7 +8,6 @@ use crate::agent::turn::Turn;
 use crate::conversation::event::plan::PlanStep;
 use crate::tools::{RUN_COMMAND, TASK};
 
-use super::Orchestration;
 use super::command;
 use super::graph::AGENT;
 use super::progress::PlanProgress;
@@ -19,12 +18,7 @@ use super::shown::{self, RoleResultSize};
 
 impl Turn<'_> {
     /// The call of a step that is about to run.
-    pub(super) async fn job(
-        &mut self,
-        orchestration: &Orchestration,
-        machine: &PlanProgress,
-        step: &PlanStep,
-    ) -> Result<GivenCall, StepFailure> {
+    pub(super) async fn job(&mut self, machine: &PlanProgress, step: &PlanStep) -> Result<GivenCall, StepFailure> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
         let id = self.call_id(step.step_id, machine.next_attempt(step.step_id));
@@ -35,10 +29,10 @@ impl Turn<'_> {
             (Ok(_), Some(_)) => String::new(),
             (Err(mistake), _) => mistake,
         };
-        if orchestration.roles.is_none() {
+        if self.agent.orchestration.roles.is_none() {
             return Err(mistake.into());
         }
-        self.ask_executor(orchestration, step, id, &results, modification, &mistake).await
+        self.ask_executor(step, id, &results, modification, &mistake).await
     }
 
     /// The call, unless there is a mistake in it that shows before it runs.
@@ -49,7 +43,6 @@ impl Turn<'_> {
     /// Asks the executor to fill in the call of a step.
     async fn ask_executor(
         &mut self,
-        orchestration: &Orchestration,
         step: &PlanStep,
         id: String,
         results: &Results<'_>,
@@ -78,7 +71,7 @@ impl Turn<'_> {
             Some(call) if call.name != tool => Err(format!("The step's tool is `{tool}`, not `{}`.", call.name)),
             Some(call) => Ok(Ok(call.arguments)),
         };
-        let decided = self.ask_role(&orchestration.roles()?.executor, variables, accept).await;
+        let decided = self.ask_role(&self.agent.orchestration.roles()?.executor, variables, accept).await;
         let decided = decided.map_err(|failure| failure.explain("the executor gave no usable call: "))?;
         let arguments = decided.map_err(|why| format!("the executor handed it back: {why}"))?;
         let given = PlanStep { tool_input: arguments, ..step.clone() };

@@ -56,32 +56,33 @@ pub struct Orchestration {
 }
 
 impl Orchestration {
-    /// The candidates for a request, as the prompts of the router and the planner list them.
-    fn candidates(&self, agent: &Agent, request: &str) -> Value {
-        let told = |(name, description)| json!({ "name": name, "description": description });
-        let agents: Value = self.agents.iter().map(told).collect();
-        let fitting = agent.tools.find_fitting(request);
-        let tools = shown::list_tools(agent, |name| is_for_plans(name) && fitting.contains(&name));
-        json!({ "tools": tools, "agents": agents, "user_request": request })
-    }
-
-    /// The names that steps and routes may use.
-    fn choices<'a>(&'a self, agent: &'a Agent) -> Choices<'a> {
-        let tools = agent.tools.names().filter(|name| is_for_plans(name));
-        let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
-        Choices {
-            tools: tools.filter_map(with_schema).collect(),
-            agents: self.agents.keys().map(String::as_str).collect(),
-            flows: self.flows.all.keys().map(String::as_str).collect(),
-        }
-    }
-
     /// The roles.
     ///
     /// # Errors
     /// The mode has none.
     fn roles(&self) -> Result<&Roles, String> {
         self.roles.as_ref().ok_or_else(|| "no role is asked in this mode".to_owned())
+    }
+}
+
+impl Agent {
+    /// The candidates for a request, as the prompts of the router and the planner list them.
+    fn candidates(&self, request: &str) -> Value {
+        let told = |(name, description)| json!({ "name": name, "description": description });
+        let agents: Value = self.orchestration.agents.iter().map(told).collect();
+        let fitting = self.tools.find_fitting(request);
+        let tools = shown::list_tools(self, |name| is_for_plans(name) && fitting.contains(&name));
+        json!({ "tools": tools, "agents": agents, "user_request": request })
+    }
+
+    /// The names that steps and routes may use.
+    fn choices(&self) -> Choices<'_> {
+        let tools = self.tools.names().filter(|name| is_for_plans(name));
+        Choices {
+            tools: tools.filter_map(|name| Some((name, self.tools.get(name)?.validator()))).collect(),
+            agents: self.orchestration.agents.keys().map(String::as_str).collect(),
+            flows: self.orchestration.flows.all.keys().map(String::as_str).collect(),
+        }
     }
 }
 

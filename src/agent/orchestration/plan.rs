@@ -12,7 +12,6 @@ use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanCreated, PlanEvent as Happened, PlanStep, StepFinished, StepStatus};
 use crate::conversation::message::{FinishReason, Step, UserText};
 
-use super::Orchestration;
 use super::graph::{self, MOST_STEPS};
 use super::progress::{self, PlanAction, PlanProgress};
 use super::reply::PlanReply;
@@ -27,7 +26,6 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Carries out a request by a plan.
     pub(in crate::agent) async fn by_plan(
         &mut self,
-        orchestration: &Orchestration,
         mut machine: PlanProgress,
         mut request: String,
     ) -> Result<TurnEnd, TurnStop> {
@@ -41,10 +39,10 @@ impl<'c, 't: 'c> Turn<'t> {
             let stuck = match next {
                 PlanAction::Plan { modification } => {
                     let modification = wanted.take().or(modification);
-                    let made = self.make_plan(orchestration, &machine, &request, modification).await;
+                    let made = self.make_plan(&machine, &request, modification).await;
                     match StepFailure::settle(made)? {
                         Err(why) => why,
-                        Ok(created) => match self.review(orchestration, created).await? {
+                        Ok(created) => match self.review(created).await? {
                             Ok(created) => {
                                 self.note(&mut machine, Happened::Planned(created))?;
                                 continue;
@@ -61,15 +59,13 @@ impl<'c, 't: 'c> Turn<'t> {
                     }
                 }
                 PlanAction::Start(_) | PlanAction::Doubt(_) | PlanAction::Skip(_) | PlanAction::Wait => {
-                    self.run_plan(orchestration, &mut machine).await?;
+                    self.run_plan(&mut machine).await?;
                     continue;
                 }
-                PlanAction::Reflect => {
-                    match StepFailure::settle(self.reflect(orchestration, &mut machine, &request).await)? {
-                        Err(why) => why,
-                        Ok(()) => continue,
-                    }
-                }
+                PlanAction::Reflect => match StepFailure::settle(self.reflect(&mut machine, &request).await)? {
+                    Err(why) => why,
+                    Ok(()) => continue,
+                },
                 PlanAction::Answer => {
                     let end = self.conclude(ANSWER, &machine).await?;
                     self.close_plan(&mut machine, "answered")?;
@@ -93,12 +89,11 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Asks the planner for a plan, the first one or a better one. Without a plan, the reason may be a question.
     async fn make_plan(
         &mut self,
-        orchestration: &Orchestration,
         machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
     ) -> Result<PlanCreated, StepFailure> {
-        let planned = self.prepare_planner(orchestration, machine, request, modification)?.await;
+        let planned = self.prepare_planner(machine, request, modification)?.await;
         self.record_beside();
         let (analysis, steps) = planned?;
         let (kept, revision) = (machine.find_kept(&steps), machine.next_revision());
@@ -109,17 +104,16 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Prepares the question to the planner: the analysis and the steps of a plan.
     pub(super) fn prepare_planner(
         &mut self,
-        orchestration: &'c Orchestration,
         machine: &PlanProgress,
         request: &str,
         modification: Option<String>,
     ) -> RoleQuestion<'c, (String, Vec<PlanStep>)> {
-        let mut variables = orchestration.candidates(self.agent, request);
+        let mut variables = self.agent.candidates(request);
         variables["known"] = self.list_facts(machine, modification.as_deref()).into();
         variables["max_steps"] = MOST_STEPS.into();
-        let role = &orchestration.roles()?.planner;
+        let role = &self.agent.orchestration.roles()?.planner;
         let asking = self.prepare_role(role, variables)?;
-        let (choices, known) = (orchestration.choices(self.agent), machine.steps().to_vec());
+        let (choices, known) = (self.agent.choices(), machine.steps().to_vec());
         let asked = async move {
             let accept = |reply: PlanReply| {
                 if reply.plan.is_empty() {

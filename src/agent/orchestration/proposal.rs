@@ -27,10 +27,9 @@ impl Turn<'_> {
         input: UserText,
         request: String,
     ) -> Result<TurnEnd, TurnStop> {
-        let orchestration = &self.agent.orchestration;
-        if let Some(chosen) = &orchestration.flows.chosen {
+        if let Some(chosen) = &self.agent.orchestration.flows.chosen {
             self.say(input)?;
-            return self.by_flow(orchestration, chosen, &request).await;
+            return self.by_flow(chosen, &request).await;
         }
         let known = PlanProgress::replay(self.conversation.session.progress());
         if known.waits_for_word() {
@@ -44,8 +43,8 @@ impl Turn<'_> {
         }
         self.say(input)?;
         match self.agent.mode {
-            Mode::Plan => self.by_plan(orchestration, PlanProgress::default(), request).await,
-            Mode::Route => Box::pin(self.by_route(orchestration, &request)).await,
+            Mode::Plan => self.by_plan(PlanProgress::default(), request).await,
+            Mode::Route => Box::pin(self.by_route(&request)).await,
             Mode::Direct | Mode::Explore => self.converse().await,
         }
     }
@@ -65,7 +64,6 @@ impl Turn<'_> {
             Ok(plan) => plan,
             Err(error) => return invalid(format!("The steps cannot be read: {error}.")),
         };
-        let orchestration = &self.agent.orchestration;
         let known = PlanProgress::replay(self.conversation.session.progress());
         let waiting = Some(&known).filter(|known| known.waits_for_word());
         let created = if plan.is_empty() {
@@ -76,7 +74,7 @@ impl Turn<'_> {
         } else {
             let analysis = arguments["why"].as_str().unwrap_or_default().to_owned();
             let reply = PlanReply { analysis, plan, ..PlanReply::default() };
-            let steps = match graph::check_plan(&reply, &orchestration.choices(self.agent)) {
+            let steps = match graph::check_plan(&reply, &self.agent.choices()) {
                 Ok(steps) => steps,
                 Err(mistakes) => return invalid(mistakes.join("\n")),
             };
@@ -85,7 +83,7 @@ impl Turn<'_> {
             let analysis = reply.analysis;
             PlanCreated { request, analysis, author, steps, kept, ..PlanCreated::default() }
         };
-        let created = match self.review(orchestration, created).await? {
+        let created = match self.review(created).await? {
             Ok(created) => created,
             Err(why) => {
                 let said = if why.is_empty() { ".".to_owned() } else { format!(" and says: {why}") };
@@ -122,11 +120,13 @@ impl Turn<'_> {
         said: &str,
     ) -> Result<TurnEnd, TurnStop> {
         self.announce_waiting(&machine)?;
-        let orchestration = &self.agent.orchestration;
-        match machine.plan().filter(|plan| plan.author != PlanAuthor::Model && orchestration.roles.is_some()) {
+        match machine
+            .plan()
+            .filter(|plan| plan.author != PlanAuthor::Model && self.agent.orchestration.roles.is_some())
+        {
             Some(plan) => {
                 let request = format!("{}\n\n{said}", plan.request);
-                self.by_plan(orchestration, machine, request).await
+                self.by_plan(machine, request).await
             }
             None => {
                 self.finish_steps(machine).await?;
@@ -173,7 +173,7 @@ impl Turn<'_> {
 
     /// Runs the steps of a plan to their end, and tells the model what became of them.
     async fn finish_steps(&mut self, mut machine: PlanProgress) -> Result<(), TurnStop> {
-        self.run_plan(&self.agent.orchestration, &mut machine).await?;
+        self.run_plan(&mut machine).await?;
         let told = list_states(&machine);
         self.close_plan(&mut machine, "carried out")?;
         self.say(UserText::by_program(format!("The plan has ended:\n{told}\nGo on from the results above.")))

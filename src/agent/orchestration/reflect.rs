@@ -14,7 +14,6 @@ use crate::conversation::event::plan::{
 use crate::files::disk;
 use crate::tools::RUN_COMMAND;
 
-use super::Orchestration;
 use super::command;
 use super::progress::{PlanFacts, PlanProgress};
 use super::reference::{self, as_text};
@@ -24,18 +23,13 @@ use super::verdict;
 
 impl<'c, 't: 'c> Turn<'t> {
     /// Asks for a judgement of the results, and records the decision.
-    pub(super) async fn reflect(
-        &mut self,
-        orchestration: &Orchestration,
-        machine: &mut PlanProgress,
-        request: &str,
-    ) -> Result<(), StepFailure> {
+    pub(super) async fn reflect(&mut self, machine: &mut PlanProgress, request: &str) -> Result<(), StepFailure> {
         let facts = machine.facts();
         // The plan holds what each step was given.
         let results = self.list_outcomes(machine, false);
         let told = json!({ "user_request": request, "plan": machine.steps(), "results": results });
         let retries = facts.retries;
-        let judged = self.prepare_reflector(orchestration, told, facts)?.await;
+        let judged = self.prepare_reflector(told, facts)?.await;
         self.record_beside();
         let (ReflectorReply { evaluation, overall_pass, .. }, decision) = judged?;
         let reflection = Reflection { evaluation, overall_pass, decision, retries };
@@ -45,12 +39,11 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Prepares the question to the reflector. The decision follows from its scores and the facts.
     pub(super) fn prepare_reflector(
         &mut self,
-        orchestration: &'c Orchestration,
         mut told: Value,
         facts: PlanFacts,
     ) -> RoleQuestion<'c, (ReflectorReply, ScoreDecision)> {
         told["retry_count"] = facts.retries.into();
-        let role = &orchestration.roles()?.reflector;
+        let role = &self.agent.orchestration.roles()?.reflector;
         let asking = self.prepare_role(role, told)?;
         let asked = async move {
             let accept = |reply: ReflectorReply| {

@@ -8,7 +8,6 @@ use crate::conversation::knowledge::Ledger;
 use crate::files::regular::{self, Links};
 use crate::safety::{PlanReview, PlanSheet, read_form};
 
-use super::Orchestration;
 use super::graph;
 use super::input::fill_call;
 use super::reference::Results;
@@ -20,12 +19,8 @@ const MOST_REPLACED: u64 = 64 << 20;
 impl Turn<'_> {
     /// Asks the person to review a plan, if one is present and the configuration asks for it. A refusal is the reason;
     /// empty if none was given.
-    pub(super) async fn review(
-        &mut self,
-        orchestration: &Orchestration,
-        mut plan: PlanCreated,
-    ) -> Result<Result<PlanCreated, String>, TurnStop> {
-        if !orchestration.plan_approval || plan.approved || !self.agent.approver.present() {
+    pub(super) async fn review(&mut self, mut plan: PlanCreated) -> Result<Result<PlanCreated, String>, TurnStop> {
+        if !self.agent.orchestration.plan_approval || plan.approved || !self.agent.approver.present() {
             return Ok(Ok(plan));
         }
         let (mut mistakes, mut draft) = (Vec::new(), None);
@@ -42,7 +37,7 @@ impl Turn<'_> {
                 PlanReview::Refuse(why) => return Ok(Err(why)),
                 PlanReview::Edited(text) => {
                     let text = self.agent.redactor.redact_known(&text).into_owned();
-                    match self.read_edited(orchestration, &text) {
+                    match self.read_edited(&text) {
                         Ok(steps) => {
                             plan.author = PlanAuthor::Person;
                             (plan.steps, mistakes, draft) = (steps, Vec::new(), None);
@@ -55,9 +50,9 @@ impl Turn<'_> {
     }
 
     /// The steps of an edited plan, or all mistakes in it.
-    fn read_edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
+    fn read_edited(&self, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
         let plan = read_form(text).map_err(|mistake| vec![mistake])?;
-        graph::check_plan(&PlanReply { plan, ..PlanReply::default() }, &orchestration.choices(self.agent))
+        graph::check_plan(&PlanReply { plan, ..PlanReply::default() }, &self.agent.choices())
     }
 
     /// Takes note of a file of the workspace that a step may replace, as if it had been read.

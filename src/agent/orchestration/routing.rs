@@ -12,7 +12,6 @@ use crate::conversation::event::EventKind;
 use crate::conversation::event::plan::{PlanStep, Routed};
 use crate::conversation::message::{FinishReason, Step, UserText};
 
-use super::Orchestration;
 use super::graph::AGENT;
 use super::progress::PlanProgress;
 use super::reply::RouteReply;
@@ -25,30 +24,26 @@ const ANSWER: &str =
 
 impl<'c, 't: 'c> Turn<'t> {
     /// Carries out a request by the router's choice.
-    pub(in crate::agent) async fn by_route(
-        &mut self,
-        orchestration: &Orchestration,
-        said: &str,
-    ) -> Result<TurnEnd, TurnStop> {
+    pub(in crate::agent) async fn by_route(&mut self, said: &str) -> Result<TurnEnd, TurnStop> {
         let mut request = said.to_owned();
         loop {
             self.heed_in(&mut request)?;
-            let question = match self.pick(orchestration, &request).await? {
+            let question = match self.pick(&request).await? {
                 Route::Direct => return self.converse().await,
-                Route::Plan => return self.by_plan(orchestration, PlanProgress::default(), request).await,
+                Route::Plan => return self.by_plan(PlanProgress::default(), request).await,
                 Route::Tool { name, input } => {
                     let step = one_step(name, input, &request);
-                    return self.by_one_call(orchestration, &step).await;
+                    return self.by_one_call(&step).await;
                 }
                 Route::Agent { name, input } => {
                     let prompt = input["prompt"].as_str().unwrap_or(&request);
                     let input = json!({ "prompt": prompt });
                     let step = one_step(format!("{AGENT}{name}"), input, &request);
-                    return self.by_one_call(orchestration, &step).await;
+                    return self.by_one_call(&step).await;
                 }
                 Route::Ask { question } | Route::Unknown { error: question } => question,
                 Route::Flow { name, input } => {
-                    return Box::pin(self.by_chosen_flow(orchestration, &name, &input, said)).await;
+                    return Box::pin(self.by_chosen_flow(&name, &input, said)).await;
                 }
             };
             match self.ask_person(&question).await? {
@@ -62,43 +57,34 @@ impl<'c, 't: 'c> Turn<'t> {
     }
 
     /// Asks the router. If its reply is unusable, the person is asked.
-    async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, TurnStop> {
-        let picked = StepFailure::settle(self.ask_router(orchestration, request).await)?;
+    async fn pick(&mut self, request: &str) -> Result<Route, TurnStop> {
+        let picked = StepFailure::settle(self.ask_router(request).await)?;
         Ok(picked.map_or_else(|question| Route::Ask { question }, |(_, route)| route))
     }
 
     /// Asks the router, and reports its choice.
-    async fn ask_router(
-        &mut self,
-        orchestration: &Orchestration,
-        request: &str,
-    ) -> Result<(RouteReply, Route), StepFailure> {
-        let routed = self.prepare_router(orchestration, request)?.await;
+    async fn ask_router(&mut self, request: &str) -> Result<(RouteReply, Route), StepFailure> {
+        let routed = self.prepare_router(request)?.await;
         self.record_beside();
         routed
     }
 
     /// Prepares the question to the router. Whoever asks it reports its choice.
-    pub(super) fn prepare_router(
-        &mut self,
-        orchestration: &'c Orchestration,
-        request: &str,
-    ) -> RoleQuestion<'c, (RouteReply, Route)> {
-        let mut variables = orchestration.candidates(self.agent, request);
-        variables["flows"] = orchestration.flows.list_flows();
-        let role = &orchestration.roles()?.router;
+    pub(super) fn prepare_router(&mut self, request: &str) -> RoleQuestion<'c, (RouteReply, Route)> {
+        let mut variables = self.agent.candidates(request);
+        let flows = &self.agent.orchestration.flows;
+        variables["flows"] = flows.list_flows();
+        let role = &self.agent.orchestration.roles()?.router;
         let asking = self.prepare_role(role, variables)?;
-        let choices = orchestration.choices(self.agent);
+        let choices = self.agent.choices();
         let (emitter, request) = (Arc::clone(&self.run.emitter), request.to_owned());
         let asked = async move {
             let accept = |reply: RouteReply| match route::choose_route(&reply, &choices) {
                 Route::Unknown { error } => Err(error),
-                Route::Flow { name, input } => {
-                    orchestration.flows.check_inputs(&name, &input, &request).map(|()| {
-                        let route = Route::Flow { name, input };
-                        (reply, route)
-                    })
-                }
+                Route::Flow { name, input } => flows.check_inputs(&name, &input, &request).map(|()| {
+                    let route = Route::Flow { name, input };
+                    (reply, route)
+                }),
                 route => Ok((reply, route)),
             };
             let routed = asking.ask_role(role, accept).await;
@@ -116,9 +102,9 @@ impl<'c, 't: 'c> Turn<'t> {
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.
-    async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, TurnStop> {
+    async fn by_one_call(&mut self, step: &PlanStep) -> Result<TurnEnd, TurnStop> {
         let machine = PlanProgress::default();
-        let job = match StepFailure::settle(self.job(orchestration, &machine, step).await)? {
+        let job = match StepFailure::settle(self.job(&machine, step).await)? {
             Ok(job) => job,
             Err(why) => return self.give_back(&mut PlanProgress::default(), why).await,
         };

@@ -1,7 +1,6 @@
 //! Runs lists of steps: begins what is ready, takes what ends, until nothing in them can run any more.
 
 use crate::agent::call::{CallEnd, CallScheduler, OutcomeOrder, WorkOutcome};
-use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::PlanProgress;
 use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnStop};
@@ -15,12 +14,11 @@ impl<'c, 't: 'c> Turn<'t> {
     /// The turn cannot go on; a failed step is part of the plan's progress.
     pub(in crate::agent::orchestration) async fn run_plan(
         &mut self,
-        orchestration: &Orchestration,
         machine: &mut PlanProgress,
     ) -> Result<(), TurnStop> {
         let steps = machine.steps().len();
         let plan = PlanList::new(std::mem::take(machine));
-        let mut run = StepRun::new(orchestration, ListContent::Plan(plan));
+        let mut run = StepRun::new(ListContent::Plan(plan));
         Box::pin(self.run_steps(&mut run, steps)).await?;
         if let Some(StepList { content: ListContent::Plan(plan), .. }) = run.lists.pop() {
             *machine = plan.progress;

@@ -8,7 +8,6 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::{Map, Value, json};
 
 use crate::agent::call::{CallEnd, CallLane, GivenCall, GivenOutcome};
-use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::flow::FlowJob;
 use crate::agent::orchestration::graph;
 use crate::agent::orchestration::progress::{PlanFacts, PlanProgress};
@@ -122,7 +121,7 @@ impl<'c, 't: 'c> Turn<'t> {
                     Err(why) => Err(why),
                 }
             }
-            Some(StepWork::Flow(called)) => match run.orchestration.flows.all.get(called) {
+            Some(StepWork::Flow(called)) => match self.agent.orchestration.flows.all.get(called) {
                 None => Err(format!("there is no flow `{called}`")),
                 Some(flow) => {
                     let inputs = flow.inputs_of(&running.job.arguments.with);
@@ -152,15 +151,15 @@ impl<'c, 't: 'c> Turn<'t> {
         run: &StepRun<'c>,
         running: &RunningJob<'c>,
     ) -> Result<StepQuestion<'c>, StepFailure> {
-        let (orchestration, with) = (run.orchestration, &running.job.arguments.with);
+        let with = &running.job.arguments.with;
         if let Some(role) = running.job.step.role {
-            return self.prepare_role_step(orchestration, role, with);
+            return self.prepare_role_step(role, with);
         }
         let ListContent::Flow(FlowList { flow, .. }) = &run.lists[running.list].content else {
             return Err("it has no flow".to_owned().into());
         };
         let key = (flow.name.clone(), running.job.step.id.clone());
-        let asked = orchestration.flows.prompts.get(&key).ok_or("its prompt is missing".to_owned())?;
+        let asked = self.agent.orchestration.flows.prompts.get(&key).ok_or("its prompt is missing".to_owned())?;
         let prompt = asked.prompt.of_session(self.conversation.session.id());
         let run_id = self.run.emitter.run_id();
         let context = self.agent.briefing.context_of(prompt, self.conversation, &run_id);
@@ -175,7 +174,6 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Prepares the question of a step with a role. The executor is none: it carries out a list.
     fn prepare_role_step(
         &mut self,
-        orchestration: &'c Orchestration,
         role: FlowRole,
         with: &Map<String, Value>,
     ) -> Result<StepQuestion<'c>, StepFailure> {
@@ -183,7 +181,7 @@ impl<'c, 't: 'c> Turn<'t> {
         match role {
             FlowRole::Executor => Err("it is no question".to_owned().into()),
             FlowRole::Router => {
-                let asked = self.prepare_router(orchestration, &request)?;
+                let asked = self.prepare_router(&request)?;
                 let told = |(reply, route): (RouteReply, Route)| {
                     let (kind, chosen) = route.describe_route();
                     let mut value = json!(reply);
@@ -195,7 +193,7 @@ impl<'c, 't: 'c> Turn<'t> {
             }
             FlowRole::Planner => {
                 let known = Some(read_text_value(with, "known")).filter(|known| !known.is_empty());
-                let asked = self.prepare_planner(orchestration, &PlanProgress::default(), &request, known)?;
+                let asked = self.prepare_planner(&PlanProgress::default(), &request, known)?;
                 let told = |(analysis, steps): (String, Vec<PlanStep>)| {
                     let summary = format!("{} steps", steps.len());
                     (json!({ "analysis": analysis, "plan": steps }), summary)
@@ -212,7 +210,7 @@ impl<'c, 't: 'c> Turn<'t> {
                 let facts = PlanFacts { retries, ..known };
                 let told =
                     json!({ "user_request": request, "plan": with.get("plan"), "results": with.get("results") });
-                let asked = self.prepare_reflector(orchestration, told, facts)?;
+                let asked = self.prepare_reflector(told, facts)?;
                 let told = |(reply, decision): (ReflectorReply, ScoreDecision)| {
                     let mut value = json!(reply);
                     value["decision"] = json!(decision);
@@ -227,7 +225,7 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Begins the plan of an executor, or lets the one go on that was interrupted.
     fn begin_plan(&mut self, run: &mut StepRun<'_>, with: &Map<String, Value>) -> Result<PlanList, StepFailure> {
         let reply = plan_of(with)?;
-        let steps = graph::check_plan(&reply, &run.orchestration.choices(self.agent));
+        let steps = graph::check_plan(&reply, &self.agent.choices());
         let steps = steps.map_err(|mistakes| mistakes.join(" "))?;
         let mut machine = PlanProgress::replay(self.conversation.session.progress());
         let is_resumed = std::mem::take(&mut run.memory.has_plan);

@@ -18,7 +18,6 @@ use crate::agent::call::{CallScheduler, GivenCall, GivenOutcome};
 use crate::config::{FlowConfig, FlowStep};
 use crate::conversation::event::plan::PlanStep;
 
-use super::Orchestration;
 use super::flow::{FlowJob, FlowMemory, FlowScope, Machine};
 use super::progress::{PlanAction, PlanProgress};
 use super::role::StepFailure;
@@ -38,7 +37,6 @@ pub(in crate::agent::orchestration) enum StepTag<'c> {
 
 /// Steps that run, as lists: the first is the outermost.
 pub(in crate::agent::orchestration) struct StepRun<'c> {
-    pub orchestration: &'c Orchestration,
     pub lists: Vec<StepList<'c>>,
     /// Jobs of flows that have not begun, in the order in which they became ready.
     pub ready: VecDeque<ReadyJob<'c>>,
@@ -67,9 +65,8 @@ pub(in crate::agent::orchestration) enum ListContent<'c> {
 }
 
 impl<'c> StepRun<'c> {
-    pub fn new(orchestration: &'c Orchestration, content: ListContent<'c>) -> Self {
+    pub fn new(content: ListContent<'c>) -> Self {
         let mut run = Self {
-            orchestration,
             lists: Vec::new(),
             ready: VecDeque::new(),
             memory: FlowMemory::default(),

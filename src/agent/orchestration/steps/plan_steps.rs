@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::agent::call::{CallEnd, CallLane, GivenOutcome};
-use crate::agent::orchestration::Orchestration;
 use crate::agent::orchestration::progress::{PlanAction, PlanProgress};
 use crate::agent::orchestration::role::StepFailure;
 use crate::agent::turn::{Turn, TurnStop};
@@ -23,7 +22,6 @@ impl<'c, 't: 'c> Turn<'t> {
         at: usize,
         scheduler: &mut StepScheduler<'c>,
     ) -> Result<bool, TurnStop> {
-        let orchestration = run.orchestration;
         let ListContent::Plan(plan) = &mut run.lists[at].content else { return Ok(false) };
         if scheduler.is_idle() && !plan.unchecked.is_empty() {
             for (begun, outcome) in std::mem::take(&mut plan.unchecked) {
@@ -50,7 +48,7 @@ impl<'c, 't: 'c> Turn<'t> {
                 Ok(true)
             }
             PlanAction::Start(ready) if plan.unchecked.is_empty() => {
-                self.begin_plan_steps(orchestration, plan, at, &ready, scheduler).await
+                self.begin_plan_steps(plan, at, &ready, scheduler).await
             }
             _ => Ok(false),
         }
@@ -59,7 +57,6 @@ impl<'c, 't: 'c> Turn<'t> {
     /// Begins the steps that can begin now. Returns false if all ready steps must wait for running ones.
     async fn begin_plan_steps(
         &mut self,
-        orchestration: &Orchestration,
         plan: &mut PlanList,
         list: usize,
         ready: &[u32],
@@ -76,7 +73,7 @@ impl<'c, 't: 'c> Turn<'t> {
             let call = match plan.filled.remove(&id) {
                 Some(call) => call,
                 None => {
-                    let filled = scheduler.meanwhile(Box::pin(self.job(orchestration, machine, &step))).await;
+                    let filled = scheduler.meanwhile(Box::pin(self.job(machine, &step))).await;
                     match StepFailure::settle(filled)? {
                         Ok(call) => call,
                         Err(why) => {
