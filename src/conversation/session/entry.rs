@@ -102,11 +102,8 @@ pub(super) enum LogEntry<'a> {
         parent: Option<&'a str>,
         time: &'a str,
     },
-    System {
-        time: &'a str,
-        text: &'a str,
-        basis: &'a BTreeMap<String, String>,
-    },
+    /// The prompt of the system and its ingredients.
+    System { time: &'a str, text: &'a str, basis: &'a BTreeMap<String, String> },
     Said {
         n: u64,
         time: &'a str,
@@ -134,14 +131,10 @@ pub(super) enum LogEntry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<&'a Summary>,
     },
-    Unloaded {
-        time: &'a str,
-        skills: &'a [String],
-        edits: &'a [ViewEdit],
-    },
-    Restored {
-        time: &'a str,
-    },
+    /// Instructions of skills are not sent any more.
+    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [ViewEdit] },
+    /// Everything is sent verbatim again.
+    Restored { time: &'a str },
     Undone {
         n: u64,
         #[serde(flatten)]
@@ -153,28 +146,19 @@ pub(super) enum LogEntry<'a> {
         titled: LogTitle,
         time: &'a str,
     },
-    Checkpoint {
-        name: &'a str,
-        n: u64,
-        time: &'a str,
-    },
+    /// A name for the place after item `n`.
+    Checkpoint { name: &'a str, n: u64, time: &'a str },
     Titled {
         #[serde(flatten)]
         titled: LogTitle,
         time: &'a str,
     },
-    Renamed {
-        name: &'a str,
-        time: &'a str,
-    },
-    Pinned {
-        numbers: &'a [u64],
-        time: &'a str,
-    },
-    Unpinned {
-        numbers: &'a [u64],
-        time: &'a str,
-    },
+    /// A person's title; an empty one takes it back.
+    Renamed { name: &'a str, time: &'a str },
+    /// Items that no compression touches.
+    Pinned { numbers: &'a [u64], time: &'a str },
+    /// Pins that were taken back.
+    Unpinned { numbers: &'a [u64], time: &'a str },
     Spent {
         time: &'a str,
         usage: Usage,
@@ -202,20 +186,15 @@ pub(super) enum LogEntry<'a> {
     },
     #[serde(rename = "partial.void")]
     PartialVoid,
-    Switched {
-        agent: &'a str,
-        model: &'a str,
-        time: &'a str,
-    },
+    /// The agent and the model from here on.
+    Switched { agent: &'a str, model: &'a str, time: &'a str },
     State {
         time: &'a str,
         #[serde(flatten)]
         change: &'a StateChange,
     },
-    Taint {
-        source: &'a str,
-        time: &'a str,
-    },
+    /// Content from outside entered.
+    Taint { source: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted {
         stop: &'a str,
@@ -233,14 +212,9 @@ pub(super) enum LogLine {
     #[serde(rename = "turn.started")]
     TurnStarted {},
     #[serde(rename = "turn.completed")]
-    TurnCompleted {
-        code: u8,
-        title: Option<String>,
-    },
-    System {
-        text: String,
-        basis: BTreeMap<String, String>,
-    },
+    TurnCompleted { code: u8, title: Option<String> },
+    /// The prompt of the system and its ingredients.
+    System { text: String, basis: BTreeMap<String, String> },
     Said {
         n: u64,
         #[serde(flatten)]
@@ -259,43 +233,30 @@ pub(super) enum LogLine {
         #[serde(default)]
         telemetry: Box<CallTelemetry>,
     },
-    Compressed {
-        done: Box<Compressed>,
-        edits: Vec<ViewEdit>,
-        summary: Option<Box<Summary>>,
-    },
-    Unloaded {
-        edits: Vec<ViewEdit>,
-    },
+    /// Fewer tokens are sent from here on.
+    Compressed { done: Box<Compressed>, edits: Vec<ViewEdit>, summary: Option<Box<Summary>> },
+    /// Instructions of skills are not sent any more.
+    Unloaded { edits: Vec<ViewEdit> },
+    /// Everything is sent verbatim again.
     Restored {},
-    Undone {
-        n: u64,
-    },
+    /// Item `n` and everything after it no longer count.
+    Undone { n: u64 },
+    /// The last undo does not count.
     Redone {},
-    Checkpoint {
-        name: String,
-        n: u64,
-    },
-    Titled {
-        title: String,
-    },
-    Renamed {
-        name: String,
-    },
-    Pinned {
-        numbers: Vec<u64>,
-    },
-    Unpinned {
-        numbers: Vec<u64>,
-    },
-    Spent {
-        usage: Usage,
-        cost_usd: Option<f64>,
-    },
-    Role {
-        usage: Usage,
-        cost_usd: Option<f64>,
-    },
+    /// A name for the place after item `n`.
+    Checkpoint { name: String, n: u64 },
+    /// A model's title.
+    Titled { title: String },
+    /// A person's title; an empty one takes it back.
+    Renamed { name: String },
+    /// Items that no compression touches.
+    Pinned { numbers: Vec<u64> },
+    /// Pins that were taken back.
+    Unpinned { numbers: Vec<u64> },
+    /// A request that left no reply.
+    Spent { usage: Usage, cost_usd: Option<f64> },
+    /// A reply beside the conversation.
+    Role { usage: Usage, cost_usd: Option<f64> },
     Progress {
         #[serde(flatten)]
         progress: Box<PlanEvent>,
@@ -308,17 +269,14 @@ pub(super) enum LogLine {
     },
     #[serde(rename = "partial.void")]
     PartialVoid {},
-    Switched {
-        agent: String,
-        model: String,
-    },
+    /// The agent and the model from here on.
+    Switched { agent: String, model: String },
     State {
         #[serde(flatten)]
         change: StateChange,
     },
-    Taint {
-        source: String,
-    },
+    /// Content from outside entered.
+    Taint { source: String },
     /// The end of a turn, or a type of a later version: it does not change the conversation.
     #[serde(other)]
     Other,
