@@ -28,6 +28,13 @@ pub enum Broken {
     TooLarge(String),
 }
 
+impl Broken {
+    /// Requires that data which is no part of a reply is no error of the server either, in whatever shape.
+    pub fn check_error(data: &[u8]) -> Result<(), Self> {
+        StatedError::in_reply(&String::from_utf8_lossy(data)).map_or(Ok(()), |said| Err(Self::Error(said)))
+    }
+}
+
 /// The key of a part of an unfinished reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PartKey(usize);

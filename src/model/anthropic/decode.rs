@@ -256,11 +256,7 @@ impl Decode for AnthropicDecoder {
             }
             b"message_stop" => self.finish(reply),
             b"error" => return Err(Broken::Error(StatedError::read(&String::from_utf8_lossy(data))).into()),
-            b"" => {
-                if let Some(said) = StatedError::in_reply(&String::from_utf8_lossy(data)) {
-                    return Err(Broken::Error(said).into());
-                }
-            }
+            b"" => Broken::check_error(data)?,
             _ => {}
         }
         Ok(())
@@ -269,8 +265,8 @@ impl Decode for AnthropicDecoder {
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
         let message: Message<'_> = read_json(body)?;
         let Some(content) = message.content.as_ref().filter(|_| message.kind.as_str() == "message") else {
-            let said = StatedError::in_reply(&String::from_utf8_lossy(body));
-            return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
+            Broken::check_error(body)?;
+            return Ok(false);
         };
         for (index, block) in (0..).zip(content) {
             self.open(Some(index), block, reply)?;

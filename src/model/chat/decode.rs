@@ -64,9 +64,7 @@ impl ChatDecoder {
         let has_error = chunk.error.is_some_and(|error| !is_empty(error.get()));
         if has_error || (choices.is_empty() && chunk.usage.is_none()) {
             // Errors come in more shapes than `error`, and an empty chunk is none of them.
-            if let Some(said) = StatedError::in_reply(&String::from_utf8_lossy(data)) {
-                return Err(Broken::Error(said));
-            }
+            Broken::check_error(data)?;
         }
         for choice in choices.into_iter().filter(|choice| choice.index.0.unwrap_or(0) == 0) {
             self.choice(choice, reply)?;

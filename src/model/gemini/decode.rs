@@ -236,8 +236,8 @@ impl Decode for GeminiDecoder {
             self.event(b"", body, reply)?;
         }
         if !reply.is_finished() {
-            let said = StatedError::in_reply(&String::from_utf8_lossy(body));
-            return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
+            Broken::check_error(body)?;
+            return Ok(false);
         }
         reply.mark_complete();
         Ok(true)

@@ -127,8 +127,8 @@ impl Decode for OllamaDecoder {
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
         let line: OllamaLine<'_> = read_json(body)?;
         if line.message.is_none() && line.error.is_none() {
-            let said = StatedError::in_reply(&String::from_utf8_lossy(body));
-            return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
+            Broken::check_error(body)?;
+            return Ok(false);
         }
         self.event(b"", body, reply).map(|()| reply.is_finished())
     }

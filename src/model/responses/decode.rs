@@ -78,12 +78,7 @@ impl Decode for ResponsesDecoder {
             "error" | "response.error" => return Err(Broken::Error(read_error(data)).into()),
             known if known.starts_with("response.") => {}
             // Gateways send errors as bare objects.
-            unknown if unknown.is_empty() || event.error.is_some() => {
-                let words = String::from_utf8_lossy(data);
-                if let Some(said) = StatedError::in_reply(&words) {
-                    return Err(Broken::Error(said).into());
-                }
-            }
+            unknown if unknown.is_empty() || event.error.is_some() => Broken::check_error(data)?,
             _ => {}
         }
         Ok(())
@@ -99,10 +94,8 @@ impl Decode for ResponsesDecoder {
             self.end(&status, response, reply)?;
             return Ok(true);
         }
-        match StatedError::in_reply(&String::from_utf8_lossy(body)) {
-            Some(said) => Err(Broken::Error(said).into()),
-            None => Ok(false),
-        }
+        Broken::check_error(body)?;
+        Ok(false)
     }
 }
 
