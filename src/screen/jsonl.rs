@@ -1,11 +1,13 @@
 //! `--output jsonl` and `json`: events as JSON, one per line.
 //!
-//! Secrets are masked in each line, as in the session; the answer in the last event is the model's text otherwise.
+//! Secrets are masked in each line, as in the session; the answer in the last event is the model's text otherwise. What may be
+//! the beginning of one at the end of a delta belongs to the next delta.
 //!
 //! A line ends with LF and contains no other line break of any kind, so every reader counts the same lines.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::mem::discriminant;
 
 use crate::base::secrets::Redactor;
 use crate::conversation::EventSink;
@@ -17,6 +19,8 @@ pub struct Jsonl<W> {
     /// True if only `run.completed` is written.
     last_only: bool,
     redactor: Redactor,
+    /// A delta whose end may be the beginning of a secret.
+    held: Option<Event>,
     /// Reused for each event, so a delta allocates nothing.
     line: Vec<u8>,
 }
@@ -24,7 +28,7 @@ pub struct Jsonl<W> {
 impl<W: Write + Send> Jsonl<W> {
     /// Writes every event (`--output jsonl`).
     pub fn all(out: W, redactor: Redactor) -> Self {
-        Self { out, last_only: false, redactor, line: Vec::new() }
+        Self { out, last_only: false, redactor, held: None, line: Vec::new() }
     }
 
     /// Writes only the last event (`--output json`).
@@ -38,6 +42,28 @@ impl<W: Write + Send> EventSink for Jsonl<W> {
         if self.last_only && !matches!(event.kind, EventKind::RunCompleted(_)) {
             return Ok(());
         }
+        let mut event = Cow::Borrowed(event);
+        if let Some(mut held) = self.held.take() {
+            if held.path == event.path && discriminant(&held.kind) == discriminant(&event.kind) {
+                let (before, after) = (delta_text(&mut held.kind), delta_text(&mut event.to_mut().kind));
+                if let (Some(before), Some(after)) = (before, after) {
+                    after.insert_str(0, &before.split_off(self.redactor.find_begun(before)));
+                }
+            }
+            self.write(&held)?;
+        }
+        if let EventKind::TextDelta { text } | EventKind::ReasoningDelta { text } = &event.kind
+            && self.redactor.find_begun(text) < text.len()
+        {
+            self.held = Some(event.into_owned());
+            return Ok(());
+        }
+        self.write(&event)
+    }
+}
+
+impl<W: Write> Jsonl<W> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, event)?;
         if let Cow::Owned(masked) = self.redactor.redact_known(std::str::from_utf8(&self.line).unwrap_or_default())
@@ -48,6 +74,13 @@ impl<W: Write + Send> EventSink for Jsonl<W> {
         self.line.push(b'\n');
         self.out.write_all(&self.line)?;
         self.out.flush()
+    }
+}
+
+fn delta_text(kind: &mut EventKind) -> Option<&mut String> {
+    match kind {
+        EventKind::TextDelta { text } | EventKind::ReasoningDelta { text } => Some(text),
+        _ => None,
     }
 }
 
@@ -95,6 +128,25 @@ mod tests {
         );
         let value: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
         assert_eq!(value["text"], text);
+    }
+
+    #[test]
+    fn a_secret_that_comes_in_pieces_is_masked_and_nothing_else_is_lost() {
+        const SECRET: &str = "pä\\ss\"w0rd-9x7";
+        let (all, masked) = (format!("ppä It is {SECRET}{SECRET}. pä"), "ppä It is ******. pä");
+        for size in 1..all.chars().count() {
+            let (mut out, characters) = (Vec::new(), all.chars().collect::<Vec<_>>());
+            let mut sink = Jsonl::all(&mut out, Redactor::new(vec![SECRET.to_owned()]));
+            for piece in characters.chunks(size) {
+                sink.emit(&event(EventKind::TextDelta { text: piece.iter().collect() })).expect("written");
+            }
+            sink.emit(&event(EventKind::Warning { message: "end".to_owned() })).expect("written");
+            let lines = String::from_utf8(out).expect("JSON is UTF-8");
+            let events = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+            let texts: Vec<String> = events.filter_map(|event| Some(event["text"].as_str()?.to_owned())).collect();
+            assert_eq!(texts.concat(), masked, "{size}");
+            assert_eq!(texts.len(), characters.chunks(size).len(), "each delta is one event");
+        }
     }
 
     #[test]

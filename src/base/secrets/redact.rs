@@ -84,6 +84,17 @@ impl Redactor {
         text
     }
 
+    /// Where the end of a text begins that may be the beginning of a known secret, of which the rest is yet to come; the length
+    /// of the text if there is none.
+    pub fn find_begun(&self, text: &str) -> usize {
+        let late = self.late.0.read().expect("no holder of the secrets panics");
+        let known = || self.secrets.iter().chain(late.iter());
+        let longest = known().map(String::len).max().unwrap_or(0);
+        let tails = text.char_indices().skip_while(|(at, _)| text.len() - at >= longest);
+        let mut begun = tails.filter(|(at, _)| known().any(|secret| secret.starts_with(&text[*at..])));
+        begun.next().map_or(text.len(), |(at, _)| at)
+    }
+
     /// Redacts every text within data, except keys of objects.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
