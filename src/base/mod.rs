@@ -10,6 +10,7 @@
 //! - a kind of key: one row in `secrets/shapes/table.rs`.
 
 pub mod text;
+pub mod open_command;
 pub mod long_text;
 pub mod spelling;
 pub mod age;

@@ -8,6 +8,7 @@ use super::mistake::{Mistake, did_you_mean};
 use super::settings::Named;
 use super::source::{Sources, SubjectKind};
 use super::tool::{CommandLine, ToolConfig};
+use crate::base::open_command::split_command;
 use crate::base::validator::Validator;
 use crate::base::yaml::{Node, YamlTree};
 use crate::template::{PieceTemplate, TemplateError, Undefined, is_template};
@@ -174,31 +175,21 @@ fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
     range.map_or_else(TemplateError::default, |range| TemplateError::place_at(text, range, String::new()))
 }
 
-/// The first `{{` of a line for the shell that is inside quotes of the shell.
+/// The first `{{` of a line for the shell that is inside quotes of the shell, or in a here-document that takes no values.
 pub(super) fn inside_quotes(line: &str) -> Option<usize> {
-    let mut quote = None;
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        let at = line.len() - rest.len();
-        let tag = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(open, _)| rest.starts_with(open));
-        if let Some((open, close)) = tag {
-            if open == "{{" && quote.is_some() {
-                return Some(at);
-            }
-            rest = rest.split_once(close).map_or("", |(_, after)| after);
-            continue;
+    const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
+    let (mut before, mut at) = (String::new(), 0);
+    loop {
+        let tags = TAGS.iter().filter_map(|(open, close)| Some((at + line[at..].find(open)?, *open, *close)));
+        let (start, open, close) = tags.min()?;
+        before.push_str(&line[at..start]);
+        if open == "{{" && matches!(split_command(&before).quote, Some('\'' | '"')) {
+            return Some(start);
         }
-        rest = &rest[c.len_utf8()..];
-        match (c, quote) {
-            ('\\', None | Some('"')) => {
-                rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or("");
-            }
-            ('\'' | '"', None) => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            _ => {}
-        }
+        // A value is a part of a word, whatever it is.
+        before.extend((open == "{{").then_some('_'));
+        at = line[start..].find(close).map_or(line.len(), |length| start + length + close.len());
     }
-    None
 }
 
 #[cfg(test)]
@@ -215,6 +206,9 @@ mod tests {
             ("echo it\\'s {{ x }}", None),
             ("{% if x == 'a' %}-a {{ x }}{% endif %}", None),
             ("echo \"\\\"{{ x }}\"", Some(8)),
+            ("cat <<'E'\n{{ x }}\nE", Some(10)),
+            ("cat <<E\nit's {{ x }}\nE\nls {{ x }} '{{ x }}'", Some(35)),
+            ("echo \"$(ls {{ x }})\" # '\nls {{ x }}", None),
         ];
         for (line, expected) in table {
             assert_eq!(inside_quotes(line), expected, "{line}");

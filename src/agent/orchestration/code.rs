@@ -1,9 +1,8 @@
 //! Tells how a value would be read at a place of a command line: as data, as an expression of the shell, or as code of
 //! another program, in whatever quotes it stands. What programs do with their words is told by the table of the policy.
 
+use crate::base::open_command::{OpenCommand, split_command};
 use crate::safety::policy::programs::{find_rows, fits_word, has_row};
-
-use super::open_command::{OpenCommand, split_command};
 
 /// How what stands at a place is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 pub mod reply;
 mod scratchpad;
 pub mod reference;
-mod open_command;
 mod code;
 pub mod command;
 pub mod graph;

@@ -35,7 +35,7 @@ pub use auto::{AutoFacts, ChosenApproval, choose_approval};
 pub use call::{Configured, Invocation, ParsedLine, ProposedCall, fill_variables, look_up_targets};
 pub use grant::{Grant, SessionGrants};
 pub use rules::PolicyRules;
-pub use shell::{decode_quoted, parse_line as read_line};
+pub use shell::parse_line as read_line;
 pub use taint::brings_in;
 pub use target::{PathPlace, PathTarget};
 

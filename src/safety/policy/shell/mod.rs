@@ -4,7 +4,6 @@
 //! it seems, if shells disagree on a construct, or if the line is not understood, the line is marked as unresolved:
 //! then the user is asked, but the rules that deny still apply to everything found in it.
 
-mod ansi;
 mod compound;
 mod document;
 mod reader;
@@ -14,8 +13,6 @@ mod words;
 mod wrappers;
 
 use reader::ShellReader;
-
-pub use ansi::decode_quoted;
 
 /// The longest line that is parsed, in bytes.
 const LONGEST: usize = 16 * 1024;

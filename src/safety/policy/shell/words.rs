@@ -4,7 +4,8 @@
 //! unknown; one whose expansion could do more than look something up makes the whole line doubtful.
 
 use super::reader::{GiveUp, ShellReader, ShellReading, is_name};
-use super::{Arg, DEEPEST, decode_quoted};
+use super::{Arg, DEEPEST};
+use crate::base::open_command::decode_quoted;
 
 const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
 const DOES_MORE: &str = "it has an expansion that does more than look something up";

@@ -1,11 +1,13 @@
 //! The command that is open at the end of a part of a line: its words, and the quote, the here-document or the calculation
 //! in which the next character would stand.
 
-use crate::safety::policy::decode_quoted;
+mod ansi;
+
+pub use ansi::decode_quoted;
 
 /// The last command of a line, as far as it goes.
 #[derive(Default)]
-pub(super) struct OpenCommand {
+pub struct OpenCommand {
     /// The words that are complete.
     pub words: Vec<String>,
     /// The one that is not.
@@ -54,7 +56,7 @@ impl AwaitedDocument {
 const IN_DOCUMENT: char = '\0';
 
 /// Splits a line that goes on.
-pub(super) fn split_command(line: &str) -> OpenCommand {
+pub fn split_command(line: &str) -> OpenCommand {
     let mut open = OpenCommand::default();
     let mut outer: Vec<OpenCommand> = Vec::new();
     let mut last = ' ';
