@@ -80,7 +80,7 @@ fn settle_home() -> Arc<Place> {
     put(
         &place,
         ".config/opencode/opencode.json",
-        r#"{"provider": {"my": {"options": {"baseURL": "http://m/v1", "apiKey": "plain-secret"}, "models": {"q-1": {}}}}}"#,
+        r#"{"provider": {"my": {"options": {"baseURL": "http://m/v1", "apiKey": "plain-secret"}, "models": {"org/q": {}}}}}"#,
     );
     put(
         &place,
@@ -121,7 +121,7 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
         ("codex model local", "taken"),
         ("gemini command explain", "taken"),
         ("gemini file ~/.gemini/settings.json", "not possible"),
-        ("opencode model my-q-1", "rewritten"),
+        ("opencode model my-org-q", "rewritten"),
         ("goose server mem", "taken"),
     ];
     let found = rows(&shown.stdout);
@@ -130,11 +130,9 @@ fn every_entry_of_five_agents_is_accounted_for_and_a_second_time_nothing_is_new(
     sorted.sort_unstable();
     wanted.sort_unstable();
     assert_eq!(sorted, wanted);
-    assert!(
-        shown.stdout.contains("its GIT_TOKEN is not copied: set GIT_TOKEN; without `cwd`"),
-        "{}",
-        shown.stdout
-    );
+    for advice in ["its GIT_TOKEN is not copied: set GIT_TOKEN; without `cwd`", "in models/my-org-q.yaml"] {
+        assert!(shown.stdout.contains(advice), "{}", shown.stdout);
+    }
     import(&place, &[]).stderr_has("16 entries are in ");
     // What is theirs is as it was, what is written is read, and no secret is in it.
     let after = read_tree(&place.home());

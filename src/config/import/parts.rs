@@ -229,6 +229,7 @@ pub(super) fn take_model(home: &mut ForeignHome<'_>, model: ForeignModel<'_>) {
         let inner = key.strip_prefix("{env:").and_then(|key| key.strip_suffix('}')).or(key.strip_prefix('$'));
         inner.map(|name| name.trim_matches(['{', '}']).to_owned()).filter(|name| is_variable(name))
     });
+    let name = clean_name(name);
     match (key, variable) {
         (_, Some(variable)) => drop(writeln!(out, "api_key: {{ env: {variable} }}")),
         (Some(_), None) => notes.push(format!(
@@ -236,7 +237,6 @@ pub(super) fn take_model(home: &mut ForeignHome<'_>, model: ForeignModel<'_>) {
         )),
         (None, None) => {}
     }
-    let name = clean_name(name);
     let to = Path::new("models").join(format!("{name}.yaml"));
     home.add("model", name, EntryPlan::Write(to, out), notes.join("; "));
 }
