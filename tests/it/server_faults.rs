@@ -38,6 +38,12 @@ fn a_call_whose_answer_is_no_message_says_so() {
         ),
         ("deep", "", "went away during the call, which may have run in part"),
         ("huge", "", "went away during the call, which may have run in part"),
+        (
+            "noise={\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}}",
+            "",
+            "it sent a line that is no message: it asks nothing",
+        ),
+        ("noise={\"level\":\"info\"}", "timeout: 1s\n", "it sent a line that is no message: it asks nothing"),
     ] {
         let server = Server::start([Reply::call("t__echo", &json!({"text": "x"})), Reply::text("done")]);
         let run = Run::task(&server, "task").args(["--approve", "all"]).env("MY_TOKEN", "sesame-open-1234");
@@ -45,8 +51,7 @@ fn a_call_whose_answer_is_no_message_says_so() {
         let requests = server.requests();
         let result = requests[1].last_result();
         assert!(result.contains(told) && !result.contains("sesame"), "{word}: {result}");
-        let why =
-            ["Traceback: no *** there", "recursion limit exceeded", "it sent a line that is longer than 16 MiB"];
+        let why = ["Traceback: no *** there", "recursion limit exceeded", "longer than 16 MiB", "no message"];
         assert!(why.iter().any(|why| result.contains(why)), "{word}: {result}");
         assert!(result.len() < 800, "{word}: {result}");
     }

@@ -224,6 +224,8 @@ fn a_server_that_fails_is_one_line_and_the_turn_goes_on() {
         let checked = Run::new().args(["mcp", "check"]).config("mcp/t.yaml", &text).run();
         assert_eq!(checked.code, 11, "{}", checked.shown());
         assert!(checked.stdout.contains(why), "{}", checked.shown());
+        let called = Run::new().args(["mcp", "call", "t__echo", "{}"]).config("mcp/t.yaml", &text).run();
+        called.exits(11).reason_has(why);
         let server = Server::start([Reply::text("done")]);
         Run::task(&server, "task").config("mcp/t.yaml", &text).run().success();
     }

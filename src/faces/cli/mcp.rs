@@ -65,7 +65,12 @@ pub(super) fn run_mcp(setup: CliSetup, command: McpCommand) -> CommandOutcome {
             // Its list is known afterwards, and so is the tool.
             let servers = gather_servers(&setup)?;
             if let Some(servers) = &servers {
-                servers.wait_until_up(&choose_servers(servers, Some(server))?);
+                let chosen = choose_servers(servers, Some(server))?;
+                servers.wait_until_up(&chosen);
+                if let Some(down) = chosen.iter().find(|server| !server.is_up()) {
+                    let why = format!("the server `{}` {}", down.name(), down.status().0);
+                    return Err(CommandFailure::word(exit::UNAVAILABLE, why));
+                }
             }
             tool::call_tool(&setup, args, servers)
         }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::time::timeout;
 
@@ -95,18 +95,29 @@ fn keep_errors(kept: &Mutex<String>, said: &str) {
     kept.drain(..cut);
 }
 
-/// Passes on what a server writes on its stdout. A line that is no JSON is kept beside its stderr; one that was meant as a
+/// True for a request, a notification or a response of JSON-RPC.
+fn is_message(message: &Map<String, Value>) -> bool {
+    let has_error = message.get("error").is_some_and(|error| !error.is_null());
+    message.contains_key("method") || message.contains_key("result") != has_error
+}
+
+/// Passes on what a server writes on its stdout. A line that is no message is kept beside its stderr; one that was meant as a
 /// message ends the connection, as the call that it answers would wait in vain.
 async fn pass_lines(output: impl AsyncRead + Unpin, mut forward: DuplexStream, kept: Arc<Mutex<String>>) {
     let (mut output, mut line) = (BufReader::new(output), Vec::new());
     while let Ok(1..) = (&mut output).take(LONGEST).read_until(b'\n', &mut line).await {
         let parsed = serde_json::from_slice::<Value>(line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line));
-        if let Err(error) = parsed
-            && !line.trim_ascii().is_empty()
-        {
+        let is_long = line.len() as u64 == LONGEST;
+        let wrong = match parsed {
+            Err(_) if is_long => Some("longer than 16 MiB".to_owned()),
+            Err(error) => Some(format!("no JSON ({error})")),
+            Ok(Value::Object(message)) if !is_message(&message) => {
+                Some("no message: it asks nothing, and has not one of result and error".to_owned())
+            }
+            Ok(_) => None,
+        };
+        if let Some(why) = wrong.filter(|_| !line.trim_ascii().is_empty()) {
             let text = String::from_utf8_lossy(&line);
-            let is_long = line.len() as u64 == LONGEST;
-            let why = if is_long { "longer than 16 MiB".to_owned() } else { format!("no JSON ({error})") };
             let head = text::take_head(&text, KEPT_ERRORS / 2).trim();
             keep_errors(&kept, &format!("\nit sent a line that is {why}: {head}\n"));
             if is_long || (text.starts_with('{') && text.contains("\"jsonrpc\"")) {

@@ -23,6 +23,9 @@ pub(super) fn sort_refusal(error: ServiceError, login: Option<&(String, TokenFil
         ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. } => {
             McpCallError::Gone(error.to_string())
         }
+        ServiceError::UnexpectedResponse => {
+            McpCallError::Refused("The server's answer is no result of such a request.".to_owned())
+        }
         error => McpCallError::Refused(error.to_string()),
     }
 }
