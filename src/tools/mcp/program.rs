@@ -20,6 +20,8 @@ use super::McpSurroundings;
 
 /// The end of its stderr that is kept for a message.
 const KEPT_ERRORS: usize = 2048;
+/// Why a server cannot be reached whose program closed its streams, as far as the connection knows.
+pub(super) const ENDED: &str = "ended before it answered";
 /// A program that closed its streams has ended by then, or does something else.
 const ENDED_WITHIN: Duration = Duration::from_millis(200);
 /// The longest line of its stdout.

@@ -7,6 +7,7 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::McpCallError;
 use super::login::TokenFile;
+use super::program::ENDED;
 use crate::safety::net;
 
 /// The end of a sentence about a server that nobody has logged in to.
@@ -37,9 +38,6 @@ pub(super) fn word_refusal(error: &ServiceError) -> String {
         error => error.to_string(),
     }
 }
-
-/// A program that closed its streams. [`explain_end`](super::program::explain_end) knows more.
-pub(super) const ENDED: &str = "ended before it answered";
 
 fn is_closed(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

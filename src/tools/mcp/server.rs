@@ -21,8 +21,7 @@ use super::known::KnownServer;
 use super::live::{FIRST_WAIT, LiveServer, ServerLink};
 use super::naming::choose_tools;
 use super::offered::OfferedNames;
-use super::program::{explain_end, start_program};
-use super::refusals::ENDED;
+use super::program::{ENDED, explain_end, start_program};
 use super::{CallNews, McpCallError, McpConnection, McpEra, McpReply, McpSurroundings, McpTransport, OPENING};
 
 /// The most tools of a server.
