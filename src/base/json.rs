@@ -25,6 +25,16 @@ pub fn object_or_unparsed(text: &str) -> Value {
     parse_object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
 }
 
+/// Changes every text within data, except keys of objects.
+pub fn change_texts(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| change_texts(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| change_texts(field, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// An object for a person: one line for each key. Text is shown as it is, unless a line break or another control
 /// character in it could be mistaken for a line of the list.
 pub fn list_keys(value: &Value) -> String {

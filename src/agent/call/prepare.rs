@@ -204,7 +204,12 @@ fn check_call<'a>(agent: &'a Agent, call: &ToolCall, written: CallText) -> Resul
     }
     let found = agent.tools.find(&call.name)?;
     let mut arguments = arguments::parse_arguments(&call.arguments, &found.tool.definition().parameters)?;
-    restore_marks(&mut arguments);
+    // Marks were broken when the model read them.
+    json::change_texts(&mut arguments, &mut |text| {
+        if let Cow::Owned(whole) = present::restore_text_marks(text) {
+            *text = whole;
+        }
+    });
     arguments::complete_by_schema(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool.as_ref(), &arguments, *agent.limits.max_tool_timeout)?;
@@ -294,18 +299,4 @@ fn find_host(address: &str) -> String {
     let Ok(url) = net::parse_url(address) else { return address.to_owned() };
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-/// Restores marks that were broken when the model read them.
-fn restore_marks(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(whole) = present::restore_text_marks(text) {
-                *text = whole;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(restore_marks),
-        Value::Object(fields) => fields.values_mut().for_each(restore_marks),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -13,6 +13,7 @@ use super::address::without_credentials;
 use super::ordinary::is_ordinary;
 use super::secret::looks_secret;
 use super::shapes;
+use crate::base::json::change_texts;
 
 /// What stands in place of a secret.
 pub const MASK: &str = "***";
@@ -97,16 +98,11 @@ impl Redactor {
 
     /// Redacts every text within data, except keys of objects.
     pub fn redact_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                if let Cow::Owned(masked) = self.redact(text) {
-                    *text = masked;
-                }
+        change_texts(value, &mut |text| {
+            if let Cow::Owned(masked) = self.redact(text) {
+                *text = masked;
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
-            Value::Object(entries) => entries.values_mut().for_each(|value| self.redact_value(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+        });
     }
 
     /// Masks a value in place: known secrets, passwords in URLs, and every text under a key that looks secret.

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::base::json::change_texts;
 use crate::base::spelling::spell;
 use crate::conversation::message::ToolCall;
 
@@ -139,18 +140,7 @@ impl ChatMessage {
 /// Replaces the texts inside arguments, so that a value can never break the JSON around it. Arguments that are not
 /// JSON are one text.
 fn replace_arguments(written: &str, replace: &mut impl FnMut(&str) -> String) -> String {
-    fn replace_strings(value: Json, replace: &mut impl FnMut(&str) -> String) -> Json {
-        match value {
-            Json::String(text) => Json::String(replace(&text)),
-            Json::Array(items) => items.into_iter().map(|item| replace_strings(item, replace)).collect(),
-            Json::Object(fields) => {
-                fields.into_iter().map(|(name, value)| (name, replace_strings(value, replace))).collect()
-            }
-            other => other,
-        }
-    }
-    match serde_json::from_str(written) {
-        Ok(value) => replace_strings(value, replace).to_string(),
-        Err(_) => replace(written),
-    }
+    let Ok(mut value) = serde_json::from_str::<Json>(written) else { return replace(written) };
+    change_texts(&mut value, &mut |text| *text = replace(text));
+    value.to_string()
 }
