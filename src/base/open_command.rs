@@ -17,6 +17,8 @@ pub struct OpenCommand {
     opens: char,
     /// The place of the here-document that is open.
     pub document: Option<usize>,
+    /// The commands in whose words it stands (`$(…)`, backticks), as far as they go, the outermost first.
+    pub enclosing: Vec<OpenCommand>,
 }
 
 /// A here-document whose body is yet to come.
@@ -138,5 +140,6 @@ pub fn split_command(line: &str) -> OpenCommand {
     let is_bracket = |outer: &&OpenCommand| outer.opens == '(' && !outer.word.ends_with('$');
     let calculates = outer.iter().rev().find(|outer| !is_bracket(outer)).is_some_and(|outer| outer.opens == '+');
     open.quote = open.quote.or(calculates.then_some('('));
-    OpenCommand { document, ..open }
+    outer.retain(|outer| outer.word.ends_with('$'));
+    OpenCommand { document, enclosing: outer, ..open }
 }

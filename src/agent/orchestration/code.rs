@@ -36,7 +36,12 @@ const COMPARISONS: [&str; 6] = [" -eq ", " -ne ", " -lt ", " -le ", " -gt ", " -
 
 /// How the word that begins or goes on after `before`, a part of `line`, is read.
 pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
-    let OpenCommand { words, word: begun, quote, .. } = split_command(before);
+    let OpenCommand { words, word: begun, quote, enclosing, .. } = split_command(before);
+    // What a command prints there becomes code, or the command and its words.
+    let prints_code = |outer: &OpenCommand| {
+        is_code(&outer.words, &outer.word)
+            || outer.quote.is_none() && !outer.word.contains('=') && find_command(&outer.words).is_none()
+    };
     // A calculation runs no program.
     let words = if quote == Some('(') { Vec::new() } else { words };
     let is_test = is_open(before, "[[", "]]");
@@ -47,7 +52,7 @@ pub(super) fn judge_place(before: &str, line: &str) -> ValueReading {
     let names = words.last().is_some_and(|word| matches!(word.as_str(), "-v" | "-R"))
         && (is_test || programs.iter().any(|at| matches!(words[*at].as_str(), "test" | "[")));
     let has_subscript = |word: &str| is_open(word, "[", "]");
-    if is_code(&words, &begun) || is_script(before) {
+    if is_code(&words, &begun) || is_script(before) || enclosing.iter().any(prints_code) {
         ValueReading::Code
     } else if is_filter_script(&words, &begun) {
         ValueReading::Script

@@ -164,7 +164,7 @@ impl<'c, 't: 'c> Turn<'t> {
                     told["summary"] = if *status == StepStatus::Ok { first } else { summary }.into();
                     told["result"] = shown.show_value(result);
                     if let Some(check) = check {
-                        told["check"] = json!(check);
+                        told["checked"] = json!(check);
                     }
                 }
             }
