@@ -170,14 +170,18 @@ impl Workspace {
         (self.private.as_ref()?.dir)()
     }
 
-    /// A path as commands see it: their `/tmp` is a private directory.
+    /// A path as commands see it: their `/tmp` is a private directory. What only others have there stays theirs, so that its path
+    /// means the same before the first command and after it.
     fn seen_by_commands(&self, path: PathBuf) -> PathBuf {
         let Some(private) = self.private.as_ref().filter(|private| path.starts_with(&private.name)) else {
             return path;
         };
         match (private.dir)() {
-            Some(dir) if !path.starts_with(&dir) && !path.starts_with(&self.root) => {
-                dir.join(path.strip_prefix(&private.name).unwrap_or(&path))
+            Some(dir) if !path.starts_with(&dir) && !path.starts_with(&self.root) && !self.is_beside(&path) => {
+                let rest = path.strip_prefix(&private.name).unwrap_or(&path);
+                let first = rest.components().next();
+                let is_in = |dir: &Path| first.is_some_and(|name| dir.join(name).symlink_metadata().is_ok());
+                if is_in(&private.name) && !is_in(&dir) { path } else { dir.join(rest) }
             }
             _ => path,
         }

@@ -257,6 +257,22 @@ fn file_tools_see_the_temporary_files_of_commands() {
     assert!(!Path::new("/tmp/deep").exists());
 }
 
+#[test]
+fn a_file_of_somebody_else_in_the_directory_for_temporary_files_is_not_taken_for_a_file_of_commands() {
+    let theirs = tempfile::Builder::new().tempfile_in("/tmp").expect("a file");
+    let write = Reply::call("write_file", &json!({"path": theirs.path(), "content": "new"}));
+    for form in FORMS {
+        let server = Server::start([
+            Reply::call("run_command", &json!({"command": "true"})),
+            write.clone(),
+            Reply::text("done"),
+        ]);
+        let output = form.of(Run::task(&server, "task").args(["--approve", "edits"])).run();
+        assert!(server.requests()[2].last_output().contains("outside"), "{form:?}: {}", output.shown());
+        assert_eq!(fs::read(theirs.path()).expect("there"), b"");
+    }
+}
+
 /// Rules of a person, and commands that come upon what they deny in every way but by its name.
 #[test]
 fn what_a_rule_denies_is_hidden_from_commands_however_they_come_upon_it() {
