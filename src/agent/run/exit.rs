@@ -54,14 +54,7 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, mode: ApprovalMode, signal: Op
         // The reader left, as `| head -1` does.
         TurnStop::SinkClosed => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
         TurnStop::Interrupted => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
-        TurnStop::Answered if unasked > 0 => {
-            let (calls, them) = match unasked {
-                1 => ("1 tool call was".to_owned(), "it"),
-                _ => (format!("{unasked} tool calls were"), "them"),
-            };
-            let reason = format!("{calls} denied because nobody could be asked. {}", hint_allow(them, mode));
-            (DENIED, RunStatus::Completed, reason)
-        }
+        TurnStop::Answered if unasked > 0 => (DENIED, RunStatus::Completed, word_denial(unasked, mode)),
         TurnStop::Answered | TurnStop::Shown(_) => (DONE, RunStatus::Completed, "done".to_owned()),
         TurnStop::Limit(limit) => {
             let code = match limit {
@@ -79,6 +72,11 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, mode: ApprovalMode, signal: Op
         TurnStop::SchemaMismatch(why) => {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
+        // A step that was denied is not tried again.
+        TurnStop::Escalated(_) if unasked > 0 => {
+            let reason = format!("the task was given back: {}", word_denial(unasked, mode));
+            (DENIED, RunStatus::Completed, reason)
+        }
         TurnStop::Escalated(why) => (FAILED, RunStatus::Completed, format!("the task was given back: {why}")),
         TurnStop::Unasked(why) => (DENIED, RunStatus::Completed, why.clone()),
         TurnStop::Unavailable(why) => (UNAVAILABLE, RunStatus::Error, why.clone()),
@@ -86,6 +84,14 @@ pub fn name_ending(stop: &TurnStop, unasked: u64, mode: ApprovalMode, signal: Op
         TurnStop::Failed(error) => (FAILED, RunStatus::Error, word_failure(error)),
     };
     Ending { code, status, reason }
+}
+
+fn word_denial(unasked: u64, mode: ApprovalMode) -> String {
+    let (calls, them) = match unasked {
+        1 => ("1 tool call was".to_owned(), "it"),
+        _ => (format!("{unasked} tool calls were"), "them"),
+    };
+    format!("{calls} denied because nobody could be asked. {}", hint_allow(them, mode))
 }
 
 fn end_by_signal(signal: Signal) -> Ending {

@@ -4,6 +4,7 @@
 mod colour;
 mod completed;
 mod map;
+mod meant;
 mod prompt_test;
 mod quick;
 mod review;
@@ -30,6 +31,7 @@ pub use clap_complete::Shell;
 pub use colour::find_colour;
 pub use completed::{COMPLETE, OfferedValue, complete_words, write_completion_script};
 pub use map::{InputForm, MapArgs};
+use meant::{find_meant, with_command};
 pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use review::{ReviewArgs, ReviewFormat};
 pub use servers::{AcpArgs, McpAddArgs, McpCommand, ServingArgs};
@@ -307,35 +309,6 @@ fn parse_all(args: &[OsString], default: &str) -> Result<Cli, UsageError> {
     parsed.map(with_sandbox).map_err(UsageError::from)
 }
 
-/// The command line that one without a command, or with its options before it, means: `agent -m NAME` and `agent -m NAME chat`
-/// are `agent chat -m NAME`, `agent "fix the bug"` is a task for the default command, `-p TASK` is `run TASK` and `-r` a
-/// chat that begins with `/resume`, as in other agents. A single word is a mistyped command.
-fn find_meant(args: &[OsString], default: &str, error: &clap::Error) -> Option<Vec<OsString>> {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    match error.kind() {
-        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-p") => {
-            let args: Vec<OsString> = args.iter().filter(|arg| *arg != "-p").cloned().collect();
-            Some(with_command(&args, "run"))
-        }
-        ErrorKind::UnknownArgument if args.iter().any(|arg| arg == "-r") => Some(with_command(args, "chat")),
-        ErrorKind::UnknownArgument => {
-            let (commands, mut args) = (Cli::command(), args.to_vec());
-            match args.iter().skip(1).position(|arg| commands.find_subcommand(arg).is_some()) {
-                Some(at) => args[1..=at + 1].rotate_right(1),
-                None => args = with_command(&args, default),
-            }
-            Some(args)
-        }
-        ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
-            Some(ContextValue::String(task)) if task.contains(char::is_whitespace) => {
-                Some(with_command(args, default))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// `--sandbox off` is short for `--set sandbox.mode=off`.
 fn with_sandbox(mut cli: Cli) -> Cli {
     let turn = match &cli.command {
@@ -347,12 +320,6 @@ fn with_sandbox(mut cli: Cli) -> Cli {
     let mode = turn.and_then(|turn| turn.sandbox.as_deref()).map(|mode| format!("sandbox.mode={mode}"));
     cli.global.sets.extend(mode);
     cli
-}
-
-fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {
-    let mut args = args.to_vec();
-    args.insert(args.len().min(1), command.into());
-    args
 }
 
 /// Generates the manual page in roff: one page for the program and all of its commands.
@@ -438,6 +405,12 @@ mod tests {
         let chat = parse(&["agent", "-m", "demo", "chat", "hello"], true).expect("it parses");
         assert!(matches!(chat, Some(CliCommand::Chat(args)) if args.message.as_deref() == Some("hello")));
         assert_eq!(task(&["agent", "--stream", "run", "fix the bug"]).as_deref(), Some("fix the bug"));
+        // What stands after an option that takes a value is no command.
+        for words in
+            [["agent", "-m", "chat", "hi"], ["agent", "--agent", "review", "hi"], ["agent", "-qm", "map", "hi"]]
+        {
+            assert_eq!(task(&words).as_deref(), Some("hi"), "{words:?}");
+        }
         assert!(parse(&["agent", "fxi"], true).is_err());
         // What is wrong is named, and not the option before it.
         for (args, named) in [
