@@ -306,12 +306,14 @@ fn a_failed_command_is_no_success_and_what_needs_it_does_not_run() {
 #[test]
 fn a_step_that_is_not_allowed_is_told_and_not_tried_again() {
     let steps = [step(1, "run_command", &json!({ "command": "touch denied" }), &[])];
-    let server =
-        roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Model, vec![Reply::text("It was not allowed.")])]);
-    let output = run(&server, &["--approve", "never", "-o", "jsonl"]).run().exits(1);
-    assert_eq!(asked(&server), [Role::Planner, Role::Model], "{}", output.shown());
-    assert_eq!(output.events().one("step.finished")["status"], "denied");
-    assert!(told(&server, Role::Model, 0).contains("step 1 was not allowed"));
+    for (mode, code, why) in [("never", 1, "step 1 was not allowed"), ("ask", 7, "Allow it with --approve")] {
+        let model = vec![Reply::text("It was not allowed.")];
+        let server = roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Model, model)]);
+        let output = run(&server, &["--approve", mode, "-o", "jsonl"]).run().exits(code).reason_has(why);
+        assert_eq!(asked(&server), [Role::Planner, Role::Model], "{}", output.shown());
+        assert_eq!(output.events().one("step.finished")["status"], "denied");
+        assert!(told(&server, Role::Model, 0).contains("step 1 was not allowed"));
+    }
 }
 
 #[test]
