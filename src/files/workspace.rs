@@ -179,9 +179,13 @@ impl Workspace {
         match (private.dir)() {
             Some(dir) if !path.starts_with(&dir) && !path.starts_with(&self.root) && !self.is_beside(&path) => {
                 let rest = path.strip_prefix(&private.name).unwrap_or(&path);
-                let first = rest.components().next();
-                let is_in = |dir: &Path| first.is_some_and(|name| dir.join(name).symlink_metadata().is_ok());
-                if is_in(&private.name) && !is_in(&dir) { path } else { dir.join(rest) }
+                let count_missing = |dir: &Path| {
+                    rest.ancestors().take_while(|part| dir.join(part).symlink_metadata().is_err()).count()
+                };
+                let theirs = count_missing(&private.name);
+                // Only their root is there, or commands have made more of it.
+                let is_private = theirs == rest.components().count() || count_missing(&dir) < theirs;
+                if is_private { dir.join(rest) } else { path }
             }
             _ => path,
         }

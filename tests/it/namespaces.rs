@@ -259,17 +259,22 @@ fn file_tools_see_the_temporary_files_of_commands() {
 
 #[test]
 fn a_file_of_somebody_else_in_the_directory_for_temporary_files_is_not_taken_for_a_file_of_commands() {
-    let theirs = tempfile::Builder::new().tempfile_in("/tmp").expect("a file");
-    let write = Reply::call("write_file", &json!({"path": theirs.path(), "content": "new"}));
+    let dir = tempfile::Builder::new().tempdir_in("/tmp").expect("a directory");
+    let (theirs, beside) = (dir.path().join("theirs.txt"), dir.path().join("beside.txt"));
+    fs::write(&theirs, "theirs").expect("written");
+    // Commands find the directories above a workspace there.
+    let make = format!("mkdir -p {}", dir.path().display());
     for form in FORMS {
-        let server = Server::start([
-            Reply::call("run_command", &json!({"command": "true"})),
-            write.clone(),
-            Reply::text("done"),
-        ]);
-        let output = form.of(Run::task(&server, "task").args(["--approve", "edits"])).run();
-        assert!(server.requests()[2].last_output().contains("outside"), "{form:?}: {}", output.shown());
-        assert_eq!(fs::read(theirs.path()).expect("there"), b"");
+        for (command, path) in [("true", &theirs), ("true", &beside), (&make, &theirs), (&make, &beside)] {
+            let server = Server::start([
+                Reply::call("run_command", &json!({"command": command})),
+                Reply::call("write_file", &json!({"path": path, "content": "new"})),
+                Reply::text("done"),
+            ]);
+            let output = form.of(Run::task(&server, "task").args(["--approve", "edits"])).run();
+            assert!(server.requests()[2].last_output().contains("outside"), "{form:?}: {}", output.shown());
+        }
+        assert!(fs::read(&theirs).expect("there") == b"theirs" && !beside.exists());
     }
 }
 

@@ -13,7 +13,7 @@ const LONGEST_FILE: usize = 400;
 /// Lines of code of the program: no blank lines, no comments, no tests. 80,000 was meant for all; servers of tools, editors, undoing, many
 /// tasks, hooks, reviews, trials, recordings, imports, plugins, serving other agents and workers go beyond it. What stands is all
 /// there is room for: whatever comes takes the place of something.
-const MOST_CODE_LINES: usize = 101_672;
+const MOST_CODE_LINES: usize = 101_675;
 
 const ALL: &[&str] = &["src", "build", "tests", "benches"];
 
